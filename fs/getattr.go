@@ -41,7 +41,7 @@ func (f *FS) attributes(s spot) (netdev.Stat, error) {
 	case s.place == nil:
 		return f.edgeAttributes(s)
 	case s.node.Slot() == attr.SlotDir:
-		return netdev.Stat{Mode: unix.S_IFDIR | 0o755, Nlink: s.place.Entries.Nlink()}, nil
+		return netdev.Stat{Mode: s.place.Mode(), Nlink: s.place.Entries.Nlink()}, nil
 	}
 	return f.liveAttributes(s)
 }

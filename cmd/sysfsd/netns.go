@@ -15,19 +15,20 @@ import (
 const netnsDir = "/run/netns"
 
 // openNetns opens the network namespace that a name of ip-netns(8), a path or a
-// process ID stands for.
-func openNetns(what string) (*os.File, error) {
+// process ID stands for. The descriptor stays open as long as the process: the
+// mirror makes new sockets with it.
+func openNetns(what string) (int, error) {
 	path := netnsPath(what)
-	f, err := os.Open(path)
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("network namespace %q: %w", what, unwrapPath(err))
+		return 0, fmt.Errorf("network namespace %q: %s: %w", what, path, err)
 	}
-	kind, err := unix.IoctlRetInt(int(f.Fd()), unix.NS_GET_NSTYPE)
+	kind, err := unix.IoctlRetInt(fd, unix.NS_GET_NSTYPE)
 	if err != nil || kind != unix.CLONE_NEWNET {
-		_ = f.Close()
-		return nil, fmt.Errorf("network namespace %q: %s is not a network namespace", what, path)
+		_ = unix.Close(fd)
+		return 0, fmt.Errorf("network namespace %q: %s is not a network namespace", what, path)
 	}
-	return f, nil
+	return fd, nil
 }
 
 // netnsPath: what has a '/' is a path, what ip-netns(8) knows is a name, a

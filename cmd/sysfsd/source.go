@@ -75,12 +75,10 @@ func (s *sourceFlags) open(log *slog.Logger) (netdev.Source, netdev.Files, error
 	}
 	ns := 0
 	if s.netns != "" {
-		f, err := openNetns(s.netns)
-		if err != nil {
+		var err error
+		if ns, err = openNetns(s.netns); err != nil {
 			return nil, nil, err
 		}
-		defer f.Close()
-		ns = int(f.Fd())
 	}
 	src, err := rtnl.Open(rtnl.Options{NetNS: ns, Logger: log})
 	if err != nil {
