@@ -19,15 +19,20 @@ const (
 	// that nobody knows: the only reads that may wait. They have a bounded pool
 	// of their own.
 	Waits
+	// Polled values are in memory as mirrored ones, but not every change of them
+	// is announced: they are asked for each second.
+	Polled
 )
 
-var classNames = [...]string{Live: "live", Mirrored: "mirrored", Kept: "kept", Waits: "waits"}
+var classNames = [...]string{Live: "live", Mirrored: "mirrored", Kept: "kept", Waits: "waits", Polled: "polled"}
 
 // String returns the word that docs/attributes.md uses.
 func (c Class) String() string { return classNames[c] }
 
-// Condition limits a row's class to devices in a certain state; in any other
-// state the file is live.
+// InMemory reports a class whose reads ask nobody.
+func (c Class) InMemory() bool { return c == Mirrored || c == Polled }
+
+// Condition limits a row's class to devices in a certain state.
 type Condition struct {
 	Text  string
 	Holds func(*netdev.Link) bool
@@ -40,3 +45,7 @@ var whileUp = &Condition{"the device is UP", (*netdev.Link).Up}
 // With IFLA_LINK the number shown belongs to a peer, which may be in a
 // namespace whose changes aren't announced here.
 var withoutLink = &Condition{"IFLA_LINK is absent", func(l *netdev.Link) bool { return !l.HasLink }}
+
+// What stands on a device takes speed and duplex from it. Where that one is in
+// another namespace its announcements go there.
+var belowHere = &Condition{"no device below is in another namespace", func(l *netdev.Link) bool { return !l.Abroad }}

@@ -38,8 +38,9 @@ directory and not here is served too, live: its files are in class *waits*.
 **Classes.** *mirrored*: in memory, each change is announced. *kept*: read once, good until
 the device is announced again. *live*: read from the kernel's own sysfs at that moment, which
 takes no RTNL. *waits*: live too, but the kernel answers under RTNL or nobody knows; such reads
-have a bounded pool of their own and can be interrupted. A class with a condition is *live*
-where that doesn't hold.
+have a bounded pool of their own and can be interrupted. *polled*: in memory, asked for each
+second because some change isn't announced. A class with a condition is *live* where that
+doesn't hold, unless it says otherwise.
 
 ## Files
 
@@ -53,6 +54,9 @@ where that doesn't hold.
 		while := "always"
 		if r.While != nil {
 			while = r.While.Text
+			if r.Else != Live {
+				while += ", else " + r.Else.String()
+			}
 		}
 		fmt.Fprintf(&b, "| `%s` | %04o | %s | %s | %s | %s |\n", r.Path, uint32(r.Mode), r.Class, while, r.Format, r.Source)
 	}

@@ -20,9 +20,11 @@ type Row struct {
 	// the documentation and for a tree without a kernel behind it; a real
 	// tree's own bits win.
 	Mode fs.FileMode
-	// Class holds while While does; While is nil where it always does.
+	// Class holds while While does; While is nil where it always does. Else is
+	// the class that the file has otherwise.
 	Class Class
 	While *Condition
+	Else  Class
 	// Source is where the value comes from, for the documentation.
 	Source string
 	// IFLA is the attribute of RTM_NEWLINK that Decode takes, 0 for none.
@@ -43,7 +45,7 @@ func (r *Row) ClassOf(l *netdev.Link) Class {
 		return Waits
 	}
 	if r.While != nil && !r.While.Holds(l) {
-		return Live
+		return r.Else
 	}
 	return r.Class
 }

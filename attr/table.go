@@ -61,18 +61,17 @@ var deviceRows = []Row{
 	whileUp32("carrier_up_count", iflaCarrierUpCount, func(l *netdev.Link) *uint32 { return &l.CarrierUp }),
 	whileUp32("carrier_down_count", iflaCarrierDownCount, func(l *netdev.Link) *uint32 { return &l.CarrierDown }),
 	whileUp8("link_mode", 0o444, unix.IFLA_LINKMODE, func(l *netdev.Link) *uint8 { return &l.LinkMode }),
-	whileUp8("proto_down", 0o644, unix.IFLA_PROTO_DOWN, func(l *netdev.Link) *uint8 { return &l.ProtoDown }),
 	{
 		Path: "ifalias", Mode: 0o644, Class: Mirrored, While: whileUp, Format: "text, nothing at all without an alias",
 		Source: "IFLA_IFALIAS", IFLA: unix.IFLA_IFALIAS,
 		Decode: setText(func(l *netdev.Link) *string { return &l.Alias }), Show: showAlias,
 	},
 	{
-		Path: "speed", Mode: 0o444, Class: Mirrored, Format: "decimal Mb/s, -1 unknown; EINVAL unless UP and known",
+		Path: "speed", Mode: 0o444, Class: Mirrored, While: belowHere, Else: Polled, Format: "decimal Mb/s, -1 unknown; EINVAL unless UP and known",
 		Source: "ETHTOOL_A_LINKMODES_SPEED", Show: modes(showSpeed),
 	},
 	{
-		Path: "duplex", Mode: 0o444, Class: Mirrored, Format: "word; EINVAL unless UP and known",
+		Path: "duplex", Mode: 0o444, Class: Mirrored, While: belowHere, Else: Polled, Format: "word; EINVAL unless UP and known",
 		Source: "ETHTOOL_A_LINKMODES_DUPLEX", Show: modes(showDuplex),
 	},
 	physID("phys_port_id", unix.IFLA_PHYS_PORT_ID, func(m *netdev.More) *netdev.HWAddr { return &m.PhysPortID }),
@@ -93,6 +92,7 @@ var deviceRows = []Row{
 	kept(3, "dev_port", "decimal"),
 	liveRow("flags", 0o644, "hexadecimal with 0x"),
 	liveRow("netdev_group", 0o644, "decimal"),
+	liveRow("proto_down", 0o644, "0 or 1"),
 	liveRow("dormant", 0o444, "0 or 1; EINVAL unless UP"),
 	liveRow("testing", 0o444, "0 or 1; EINVAL unless UP"),
 	liveRow("gro_flush_timeout", 0o644, "decimal ns"),
@@ -166,7 +166,7 @@ var iflaNames = map[uint16]string{
 	unix.IFLA_ADDRESS: "IFLA_ADDRESS", unix.IFLA_BROADCAST: "IFLA_BROADCAST",
 	unix.IFLA_CARRIER_CHANGES: "IFLA_CARRIER_CHANGES", iflaCarrierUpCount: "IFLA_CARRIER_UP_COUNT",
 	iflaCarrierDownCount: "IFLA_CARRIER_DOWN_COUNT", unix.IFLA_LINKMODE: "IFLA_LINKMODE",
-	unix.IFLA_PROTO_DOWN: "IFLA_PROTO_DOWN", unix.IFLA_PHYS_PORT_ID: "IFLA_PHYS_PORT_ID",
+	unix.IFLA_PHYS_PORT_ID: "IFLA_PHYS_PORT_ID",
 	unix.IFLA_PHYS_SWITCH_ID: "IFLA_PHYS_SWITCH_ID",
 }
 

@@ -5,15 +5,10 @@ import (
 	"iter"
 	"math"
 
-	"github.com/google/btree"
 	"github.com/sysfsd/sysfsd/hashpos"
 )
 
-// hashDegree favours lookups. A published change copies a node on each level: with
-// 16 it was measured a third cheaper, and a lookup a quarter dearer.
-const hashDegree = 32
-
-// hashIndex is the default variant: one B-tree ordered by position, which is a
+// hashIndex is the default variant: entries ordered by position, which is a
 // hash of the name plus a tie-breaker. The entries of one hash stand together, so
 // lookup scans them: almost always a single one. Many names of one hash are slow,
 // never wrong.
@@ -21,22 +16,18 @@ const hashDegree = 32
 // Invariant: an entry is in the bucket of its name; high counts those in the high
 // range of theirs.
 type hashIndex struct {
-	hash hashpos.Hash
-	tree *btree.BTreeG[Entry]
-	high int
+	hash    hashpos.Hash
+	entries ordered
+	high    int
 }
 
 var _ Index = (*hashIndex)(nil)
 
 func newHash(hash hashpos.Hash) Index {
-	return &hashIndex{hash: hash, tree: newTree()}
+	return &hashIndex{hash: hash}
 }
 
-func newTree() *btree.BTreeG[Entry] {
-	return btree.NewG(hashDegree, func(a, b Entry) bool { return a.Pos < b.Pos })
-}
-
-func (x *hashIndex) Len() int { return x.tree.Len() }
+func (x *hashIndex) Len() int { return x.entries.len() }
 
 func (x *hashIndex) Lookup(name string) (Entry, bool) {
 	return x.find(x.hash.Bucket(name), name)
@@ -45,7 +36,7 @@ func (x *hashIndex) Lookup(name string) (Entry, bool) {
 func (x *hashIndex) After(pos hashpos.Pos) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		if pos < math.MaxUint64 {
-			x.tree.AscendGreaterOrEqual(Entry{Pos: pos + 1}, yield)
+			x.entries.from(pos+1, yield)
 		}
 	}
 }
@@ -65,7 +56,7 @@ func (x *hashIndex) Insert(e Entry) (Entry, error) {
 func (x *hashIndex) Remove(name string) (Entry, bool) {
 	e, ok := x.Lookup(name)
 	if ok {
-		x.tree.Delete(e)
+		x.entries.remove(e)
 		x.high -= highs(e)
 	}
 	return e, ok
@@ -76,7 +67,7 @@ func (x *hashIndex) Update(name string, node uint64) (Entry, bool) {
 	if ok && old.Node != node {
 		e := old
 		e.Node = node
-		x.tree.ReplaceOrInsert(e)
+		x.entries.put(e)
 	}
 	return old, ok
 }
@@ -84,7 +75,7 @@ func (x *hashIndex) Update(name string, node uint64) (Entry, bool) {
 func (x *hashIndex) Clone() Index { return x.clone() }
 
 func (x *hashIndex) clone() *hashIndex {
-	return &hashIndex{hash: x.hash, tree: x.tree.Clone(), high: x.high}
+	return &hashIndex{hash: x.hash, entries: x.entries.clone(), high: x.high}
 }
 
 func (x *hashIndex) Check() error {
@@ -118,7 +109,7 @@ func (x *hashIndex) find(b hashpos.Bucket, name string) (e Entry, ok bool) {
 
 // scan yields the entries whose positions are in r.
 func (x *hashIndex) scan(r hashpos.Range, yield func(Entry) bool) {
-	x.tree.AscendRange(Entry{Pos: r.Lo}, Entry{Pos: r.Hi}, yield)
+	x.entries.in(r, yield)
 }
 
 // vacant yields the positions of b that nobody has, lowest first. A position may
@@ -149,7 +140,7 @@ func (x *hashIndex) vacantIn(r hashpos.Range, yield func(hashpos.Pos) bool) bool
 
 // put adds e, which has a vacant position.
 func (x *hashIndex) put(e Entry) {
-	x.tree.ReplaceOrInsert(e)
+	x.entries.put(e)
 	x.high += highs(e)
 }
 

@@ -127,7 +127,7 @@ func (x *hashIndex) RemoveAll(names []string) []Entry {
 // rebuild makes kept, which is in order, the entries of x. It goes down for the
 // reason that InsertAll does.
 func (x *hashIndex) rebuild(kept []Entry) {
-	x.tree, x.high = newTree(), 0
+	x.entries, x.high = ordered{}, 0
 	for _, e := range slices.Backward(kept) {
 		x.put(e)
 	}

@@ -87,7 +87,7 @@ func TestCheckFindsWhatIsBroken(t *testing.T) {
 	}{
 		{"nothing", "", func(*hashIndex) {}},
 		{"an entry in a strange bucket", "outside of its bucket", func(x *hashIndex) {
-			x.tree.ReplaceOrInsert(Entry{Name: "eth0", Pos: few(7).Bucket("eth0").Low().Hi + 200})
+			x.entries.put(Entry{Name: "eth0", Pos: few(7).Bucket("eth0").Low().Hi + 200})
 		}},
 		{"a wrong count of overflowed entries", "are said to be 1", func(x *hashIndex) { x.high++ }},
 		{"a name twice", "two entries have the name", func(x *hashIndex) {

@@ -79,7 +79,7 @@ func (f *FS) Open(_ <-chan struct{}, input *fuse.OpenIn, out *fuse.OpenOut) fuse
 func (f *FS) isBinary(s spot, st netdev.Stat) bool {
 	row := f.tree.PathOf(s.node.Serial(), s.node.Slot()).Row
 	if s.device != nil {
-		if c := row.ClassOf(s.device.Link); c == attr.Mirrored || c == attr.Kept {
+		if c := row.ClassOf(s.device.Link); c.InMemory() || c == attr.Kept {
 			return false
 		}
 	}

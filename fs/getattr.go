@@ -2,7 +2,6 @@ package fs
 
 import (
 	"syscall"
-	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -15,11 +14,7 @@ import (
 // sysfsSize is the st_size that sysfs gives every text file.
 var sysfsSize = int64(pageSize)
 
-const (
-	blockSize = 4096
-	// forever is how long the kernel may take a name for granted that never goes.
-	forever = 24 * time.Hour
-)
+const blockSize = 4096
 
 // GetAttr answers stat(2). A file that is open keeps its attributes when its
 // device is gone, as in sysfs.
@@ -27,9 +22,13 @@ func (f *FS) GetAttr(_ <-chan struct{}, input *fuse.GetAttrIn, out *fuse.AttrOut
 	s := f.at(input.NodeId)
 	st, err := f.attributes(s)
 	if err != nil {
+		if s.node.Type() != tree.TypeDir && input.Flags()&fuse.FUSE_GETATTR_FH == 0 {
+			return f.status(err) // Asked by its name, which the kernel still knew.
+		}
 		st = orphan(s.node)
 	}
 	f.fill(&out.Attr, s, st)
+	out.SetTimeout(moment)
 	return fuse.OK
 }
 

@@ -29,9 +29,8 @@ func (f *FS) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string, out *
 	}
 	out.NodeId = uint64(node)
 	f.fill(&out.Attr, s, *st)
-	if s.place != nil && s.place.Fixed && node.Slot() == attr.SlotDir {
-		out.SetEntryTimeout(forever)
-	}
+	out.SetEntryTimeout(s.nameValidity(parent))
+	out.SetAttrTimeout(moment)
 	return fuse.OK
 }
 

@@ -21,7 +21,7 @@ func (f *FS) heldText(d *tree.Device, p attr.Path) ([]byte, bool) {
 	var text []byte
 	var err error
 	switch p.Row.ClassOf(d.Link) {
-	case attr.Mirrored:
+	case attr.Mirrored, attr.Polled:
 		text, err = mirroredText(d, p.Row)
 	case attr.Kept:
 		text, err = f.keptText(d, p.Row)
@@ -74,7 +74,7 @@ func (f *FS) text(s spot, cancel <-chan struct{}) ([]byte, error) {
 	}
 	d := s.device
 	switch p.Row.ClassOf(d.Link) {
-	case attr.Mirrored:
+	case attr.Mirrored, attr.Polled:
 		return mirroredText(d, p.Row)
 	case attr.Kept:
 		return f.keptText(d, p.Row)

@@ -41,10 +41,12 @@ type Link struct {
 	Operstate uint8  // IFLA_OPERSTATE, RFC 2863
 	LinkMode  uint8
 	Carrier   uint8
-	ProtoDown uint8
 	// HasLink says that IFLA_LINK was there: iflink then isn't the own ifindex,
 	// and may change in a namespace that tells us nothing.
 	HasLink bool
+	// Abroad says that the device stands on one in another namespace, whose
+	// changes nobody here announces.
+	Abroad bool
 }
 
 // More is the part of a Link that only devices with hardware have.

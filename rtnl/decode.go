@@ -137,7 +137,7 @@ func (d *decoder) link(data []byte) (*netdev.Link, error) {
 	if l.Name == "" || l.Index == 0 || int32(l.Index) < 0 {
 		return nil, errMalformed
 	}
-	l.Lower = below.of(l.Kind)
+	l.Lower, l.Abroad = below.of(l.Kind)
 	return l, nil
 }
 
@@ -163,23 +163,24 @@ type below struct {
 	abroad bool   // the number is one of another namespace
 }
 
-// of returns the device that the kernel shows as lower_X, 0 for none. Kinds that
-// aren't named here, veth above all, have an IFLA_LINK that is no lower_X.
-func (w *below) of(kind string) uint32 {
-	if w.abroad {
-		return 0
-	}
+// of returns the device that the kernel shows as lower_X, 0 for none, or that it
+// is in another namespace. Kinds that aren't named here, veth above all, have an
+// IFLA_LINK that is no lower_X.
+func (w *below) of(kind string) (lower uint32, abroad bool) {
 	switch kind {
 	case "macvlan", "macvtap", "vlan", "ipvlan", "ipvtap", "macsec":
-		return w.link
+		lower = w.link
 	case "vxlan":
 		for typ, data := range attributes(w.info) {
 			if typ == unix.IFLA_VXLAN_LINK {
-				return uint32Of(data)
+				lower = uint32Of(data)
 			}
 		}
 	}
-	return 0
+	if w.abroad && lower != 0 {
+		return 0, true
+	}
+	return lower, false
 }
 
 // text cuts a string at its NUL.

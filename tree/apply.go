@@ -10,39 +10,50 @@ import (
 type change struct {
 	link    *netdev.Link // the last state, nil: not said
 	modes   *netdev.Modes
+	index   uint32
 	gone    bool // the device it was is gone; with link: another has the ifindex
 	touched bool
 }
 
 // plan is a batch by ifindex, in the order of first mention.
 type plan struct {
-	changes map[uint32]*change
-	order   []uint32
+	changes []change
+	at      map[uint32]int // index in changes
 }
 
-func (p *plan) at(index uint32) *change {
-	c, ok := p.changes[index]
+// of returns what is said of an ifindex, to be filled in; it is good until the
+// next call.
+func (p *plan) of(index uint32) *change {
+	i, ok := p.at[index]
 	if !ok {
-		c = &change{}
-		p.changes[index] = c
-		p.order = append(p.order, index)
+		i = len(p.changes)
+		p.at[index] = i
+		p.changes = append(p.changes, change{index: index})
 	}
-	return c
+	return &p.changes[i]
+}
+
+// find returns what is said of an ifindex, nil if nothing.
+func (p *plan) find(index uint32) *change {
+	if i, ok := p.at[index]; ok {
+		return &p.changes[i]
+	}
+	return nil
 }
 
 // reduce sums a batch up: for each ifindex what it is in the end.
 func reduce(b netdev.Batch) *plan {
-	p := &plan{changes: make(map[uint32]*change, len(b.Changes)), order: make([]uint32, 0, len(b.Changes))}
+	p := &plan{at: make(map[uint32]int, len(b.Changes))}
 	for i := range b.Changes {
 		switch c := &b.Changes[i]; c.Op {
 		case netdev.Set:
-			p.at(c.Link.Index).link = c.Link
+			p.of(c.Link.Index).link = c.Link
 		case netdev.Gone:
-			*p.at(c.Index) = change{gone: true}
+			*p.of(c.Index) = change{index: c.Index, gone: true}
 		case netdev.SetModes:
-			p.at(c.Index).modes = &c.Modes
+			p.of(c.Index).modes = &c.Modes
 		case netdev.Touched:
-			p.at(c.Index).touched = true
+			p.of(c.Index).touched = true
 		}
 	}
 	return p
@@ -58,15 +69,15 @@ func (t *Tree) Apply(b netdev.Batch) (ask []uint32) {
 	if b.Recheck {
 		t.replaced(p)
 	}
-	for _, index := range p.order {
-		if d, ok := t.byIndex[index]; ok && p.changes[index].gone {
+	for i := range p.changes {
+		if d, ok := t.byIndex[p.changes[i].index]; ok && p.changes[i].gone {
 			t.remove(d)
 		}
 	}
-	changed := make(map[netdev.Serial]struct{})
-	for _, index := range p.order {
-		if d := t.change(index, p.changes[index]); d != nil {
-			changed[d.Serial] = struct{}{}
+	var changed []netdev.Serial
+	for i := range p.changes {
+		if d := t.change(&p.changes[i]); d != nil {
+			changed = append(changed, d.Serial)
 		}
 	}
 	t.settlePlaces()
@@ -81,8 +92,8 @@ func (t *Tree) Apply(b netdev.Batch) (ask []uint32) {
 // missing adds the devices that a full batch doesn't have to its plan.
 func (t *Tree) missing(p *plan) {
 	for index := range t.byIndex {
-		if c, ok := p.changes[index]; !ok || c.link == nil {
-			p.at(index).gone = true
+		if c := p.find(index); c == nil || c.link == nil {
+			p.of(index).gone = true
 		}
 	}
 }
@@ -91,8 +102,8 @@ func (t *Tree) missing(p *plan) {
 // one now: its removal was lost, and its ifindex and name were used again.
 func (t *Tree) replaced(p *plan) {
 	for index, d := range t.byIndex {
-		c, ok := p.changes[index]
-		if !ok || c.link == nil || c.gone || d.ino.Load() == 0 {
+		c := p.find(index)
+		if c == nil || c.link == nil || c.gone || d.ino.Load() == 0 {
 			continue
 		}
 		st, err := t.options.Files.Stat(netdev.Dir{Path: d.Home.Path + "/" + c.link.Name}, "")
@@ -104,8 +115,8 @@ func (t *Tree) replaced(p *plan) {
 
 // change applies what was said of an ifindex and returns the device if its
 // message may mean more than it says.
-func (t *Tree) change(index uint32, c *change) *Device {
-	old := t.byIndex[index]
+func (t *Tree) change(c *change) *Device {
+	old := t.byIndex[c.index]
 	switch {
 	case c.link != nil && old == nil:
 		return t.appear(c)
@@ -115,14 +126,11 @@ func (t *Tree) change(index uint32, c *change) *Device {
 		return t.alter(old, c)
 	case c.link != nil || c.touched:
 		// Said again or touched: what was kept of it is no longer to be trusted.
-		n := old.renew()
+		n := t.own(old)
 		n.setModes(c)
-		t.put(n)
 		return n
 	case c.modes != nil && *c.modes != old.Modes:
-		n := old.renew()
-		n.setModes(c)
-		t.put(n)
+		t.own(old).setModes(c)
 	}
 	return nil
 }
@@ -138,7 +146,7 @@ func sameLink(a, b *netdev.Link) bool {
 
 // appear makes a new device.
 func (t *Tree) appear(c *change) *Device {
-	n := &Device{Serial: t.newSerial(), Born: t.now().UnixNano()}
+	n := &Device{Serial: t.newSerial(), Born: t.now().UnixNano(), edition: t.edition}
 	n.Link = c.link
 	n.setModes(c)
 	n.Home = t.placeAt(t.homeOf(n.Link)).home
@@ -147,7 +155,7 @@ func (t *Tree) appear(c *change) *Device {
 	t.put(n)
 	t.await(&netdev.Link{}, n.Link, n.Serial)
 	t.relate(n)
-	for s := range t.edges.waiting[n.Link.Index] {
+	for s := range t.edges.waiting.all(n.Link.Index) {
 		if d, ok := t.next.Device(s); ok {
 			t.relate(d)
 		}
@@ -157,7 +165,7 @@ func (t *Tree) appear(c *change) *Device {
 
 // alter makes a device what a message says.
 func (t *Tree) alter(old *Device, c *change) *Device {
-	n := old.renew()
+	n := old.renew(t.edition)
 	n.Link = c.link
 	n.setModes(c)
 	renamed := old.Link.Name != n.Link.Name
@@ -176,7 +184,7 @@ func (t *Tree) alter(old *Device, c *change) *Device {
 	}
 	t.relate(n)
 	if renamed {
-		for _, e := range t.edges.touching[n.Serial] {
+		for e := range t.edges.touching.all(n.Serial) {
 			t.rename(e)
 		}
 	}
@@ -201,11 +209,22 @@ func (t *Tree) put(d *Device) {
 	t.stale.Devices = append(t.stale.Devices, d.Serial)
 }
 
+// own returns the current state of a device to be changed: d itself as long as
+// nobody has seen it, else a copy that takes its place.
+func (t *Tree) own(d *Device) *Device {
+	if d.edition == t.edition {
+		return d
+	}
+	n := d.renew(t.edition)
+	t.put(n)
+	return n
+}
+
 // renew returns a copy without what was kept.
-func (d *Device) renew() *Device {
+func (d *Device) renew(edition uint64) *Device {
 	n := &Device{
 		Values: d.Values, Home: d.Home, Shape: d.Shape, Rel: d.Rel,
-		Serial: d.Serial, Master: d.Master, Born: d.Born,
+		Serial: d.Serial, Master: d.Master, Born: d.Born, edition: edition,
 	}
 	n.ino.Store(d.ino.Load())
 	return n
@@ -220,9 +239,9 @@ func (d *Device) setModes(c *change) {
 // askFor returns the ifindexes of the changed devices and of all that stand on
 // them: a stacked device takes speed and duplex from below without a word. Those
 // that are down have none to ask for.
-func (t *Tree) askFor(changed map[netdev.Serial]struct{}) []uint32 {
+func (t *Tree) askFor(changed []netdev.Serial) []uint32 {
 	seen := make(map[netdev.Serial]struct{}, len(changed))
-	for s := range changed {
+	for _, s := range changed {
 		t.above(s, seen)
 	}
 	ask := make([]uint32, 0, len(seen))

@@ -69,16 +69,10 @@ func (c *checks) take(n int) []netdev.Serial {
 	return taken
 }
 
-func (t *Tree) queueChecks(changed map[netdev.Serial]struct{}) {
-	if t.options.Trusted || len(changed) == 0 {
-		return
+func (t *Tree) queueChecks(changed []netdev.Serial) {
+	if !t.options.Trusted && len(changed) > 0 {
+		t.checks.add(changed...)
 	}
-	serials := make([]netdev.Serial, 0, len(changed))
-	for s := range changed {
-		serials = append(serials, s)
-	}
-	slices.Sort(serials)
-	t.checks.add(serials...)
 }
 
 // checkRun is how many devices are checked in one go. After a full one the
@@ -198,9 +192,7 @@ func (t *Tree) reshape(d *Device) {
 		return
 	}
 	t.shapes.byKey[keyOf(d.Link)] = s
-	n := d.renew()
-	n.Shape = s
-	t.put(n)
+	t.own(d).Shape = s
 }
 
 // relower makes the devices below what the real directory says, where they are

@@ -25,15 +25,17 @@ type relations struct{ names, ports edgeLedger }
 // edges are all edges. An edge belongs to the device whose message tells of it:
 // to the upper one by IFLA_LINK, to the lower one by IFLA_MASTER.
 type edges struct {
-	owned map[netdev.Serial][]*edge
+	owned bags[netdev.Serial, *edge]
 	// touching has the edges of a device, owned or not.
-	touching map[netdev.Serial][]*edge
+	touching bags[netdev.Serial, *edge]
 	// dirs has the directories of those devices that have edges.
 	dirs  map[netdev.Serial]*relations
 	dirty map[netdev.Serial]struct{}
 	// waiting has the devices that name an ifindex as master or lower, so that
 	// they are looked at again when a device gets it.
-	waiting map[uint32]map[netdev.Serial]struct{}
+	waiting bags[uint32, netdev.Serial]
+	// abroad has the devices that stand on one in another namespace.
+	abroad map[netdev.Serial]struct{}
 	// found has the lowers that only the real directory tells of; where there
 	// is an entry it overrules IFLA_LINK.
 	found map[netdev.Serial][]netdev.Serial
@@ -41,11 +43,12 @@ type edges struct {
 
 func newEdges() edges {
 	return edges{
-		owned:    make(map[netdev.Serial][]*edge),
-		touching: make(map[netdev.Serial][]*edge),
+		owned:    make(bags[netdev.Serial, *edge]),
+		touching: make(bags[netdev.Serial, *edge]),
 		dirs:     make(map[netdev.Serial]*relations),
 		dirty:    make(map[netdev.Serial]struct{}),
-		waiting:  make(map[uint32]map[netdev.Serial]struct{}),
+		waiting:  make(bags[uint32, netdev.Serial]),
+		abroad:   make(map[netdev.Serial]struct{}),
 		found:    make(map[netdev.Serial][]netdev.Serial),
 	}
 }
@@ -53,7 +56,7 @@ func newEdges() edges {
 // relate brings the edges that a device owns to what is known of it.
 func (t *Tree) relate(d *Device) {
 	want := t.wanted(d)
-	for _, e := range slices.Clone(t.edges.owned[d.Serial]) {
+	for e := range t.edges.owned.all(d.Serial) {
 		if i := slices.Index(want, pair{e.Upper, e.Lower, e.Master}); i >= 0 {
 			want = slices.Delete(want, i, i+1)
 			continue
@@ -88,21 +91,17 @@ func (t *Tree) wanted(d *Device) []pair {
 // await notes which ifindexes a device names, or no longer names.
 func (t *Tree) await(old, d *netdev.Link, s netdev.Serial) {
 	for _, index := range [...]uint32{old.Master, old.Lower} {
-		if set := t.edges.waiting[index]; set != nil {
-			delete(set, s)
-			if len(set) == 0 {
-				delete(t.edges.waiting, index)
-			}
-		}
+		t.edges.waiting.remove(index, s)
 	}
 	for _, index := range [...]uint32{d.Master, d.Lower} {
-		if index == 0 {
-			continue
+		if index != 0 {
+			t.edges.waiting.add(index, s)
 		}
-		if t.edges.waiting[index] == nil {
-			t.edges.waiting[index] = make(map[netdev.Serial]struct{})
-		}
-		t.edges.waiting[index][s] = struct{}{}
+	}
+	if d.Abroad {
+		t.edges.abroad[s] = struct{}{}
+	} else {
+		delete(t.edges.abroad, s)
 	}
 }
 
@@ -114,10 +113,9 @@ func (t *Tree) link(owner netdev.Serial, p pair) {
 		Port: p.master && upper.Link.Kind == "bridge",
 	}}
 	t.next.edges.set(e.Serial, &e.Edge)
-	t.edges.owned[owner] = append(t.edges.owned[owner], e)
-	for _, s := range [...]netdev.Serial{e.Upper, e.Lower} {
-		t.edges.touching[s] = append(t.edges.touching[s], e)
-	}
+	t.edges.owned.add(owner, e)
+	t.edges.touching.add(e.Upper, e)
+	t.edges.touching.add(e.Lower, e)
 	t.rename(e)
 }
 
@@ -129,18 +127,9 @@ func (t *Tree) unlink(e *edge) {
 	if e.Master {
 		owner = e.Lower
 	}
-	drop(t.edges.owned, owner, e)
-	drop(t.edges.touching, e.Upper, e)
-	drop(t.edges.touching, e.Lower, e)
-}
-
-func drop(m map[netdev.Serial][]*edge, s netdev.Serial, e *edge) {
-	left := slices.DeleteFunc(m[s], func(o *edge) bool { return o == e })
-	if len(left) == 0 {
-		delete(m, s)
-		return
-	}
-	m[s] = left
+	t.edges.owned.remove(owner, e)
+	t.edges.touching.remove(e.Upper, e)
+	t.edges.touching.remove(e.Lower, e)
 }
 
 // rename enters an edge under the names that its devices have now.
@@ -188,6 +177,9 @@ func (t *Tree) nameLower(e *edge, name string) {
 	if e.lowerName = name; name != "" {
 		dir.names.add("lower_"+name, node)
 		if e.Port {
+			if dir.ports.dir == nil {
+				dir.ports.dir = t.newDir()
+			}
 			dir.ports.add(name, port)
 		}
 	}
@@ -198,7 +190,7 @@ func (t *Tree) relationsOf(s netdev.Serial) *relations {
 	r, ok := t.edges.dirs[s]
 	if !ok {
 		r = &relations{}
-		r.names.dir, r.ports.dir = t.newDir(), t.newDir()
+		r.names.dir = t.newDir()
 		t.edges.dirs[s] = r
 	}
 	t.edges.dirty[s] = struct{}{}
@@ -207,11 +199,12 @@ func (t *Tree) relationsOf(s netdev.Serial) *relations {
 
 // disconnect removes all edges of a device that is gone.
 func (t *Tree) disconnect(d *Device) {
-	for _, e := range slices.Clone(t.edges.touching[d.Serial]) {
+	for e := range t.edges.touching.all(d.Serial) {
 		t.unlink(e)
 	}
 	t.await(d.Link, &netdev.Link{}, d.Serial)
 	delete(t.edges.found, d.Serial)
+	delete(t.edges.abroad, d.Serial)
 }
 
 // freezeRelations puts the changed relations into the snapshot to be.
@@ -219,28 +212,32 @@ func (t *Tree) freezeRelations() {
 	for s := range t.edges.dirty {
 		r := t.edges.dirs[s]
 		r.names.settle()
-		r.ports.settle()
+		if r.ports.dir != nil {
+			r.ports.settle()
+		}
 		if r.names.dir.Len() == 0 {
 			delete(t.edges.dirs, s)
 		}
 		if d, ok := t.next.Device(s); ok {
-			n := d.renew()
+			n := t.own(d)
 			n.Rel, n.Master = r.view(), t.masterOf(s)
-			t.put(n)
 		}
 	}
 	clear(t.edges.dirty)
 }
 
 func (r *relations) view() *Relations {
-	if r.names.dir.Len() == 0 {
+	switch {
+	case r.names.dir.Len() == 0:
 		return nil
+	case r.ports.dir == nil:
+		return &Relations{Names: r.names.dir.View()}
 	}
 	return &Relations{Names: r.names.dir.View(), Ports: r.ports.dir.View()}
 }
 
 func (t *Tree) masterOf(s netdev.Serial) netdev.Serial {
-	for _, e := range t.edges.owned[s] {
+	for e := range t.edges.owned.all(s) {
 		if e.Master {
 			return e.Upper
 		}
@@ -254,7 +251,7 @@ func (t *Tree) above(s netdev.Serial, seen map[netdev.Serial]struct{}) {
 		return
 	}
 	seen[s] = struct{}{}
-	for _, e := range t.edges.touching[s] {
+	for e := range t.edges.touching.all(s) {
 		if e.Lower == s {
 			t.above(e.Upper, seen)
 		}

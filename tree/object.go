@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/sysfsd/sysfsd/attr"
 	"github.com/sysfsd/sysfsd/dirent"
 	"github.com/sysfsd/sysfsd/netdev"
@@ -38,7 +40,10 @@ type Device struct {
 	Serial netdev.Serial
 	Master netdev.Serial // 0: none
 	Born   int64         // when it appeared, in ns since 1970
-	ino    atomic.Uint64 // st_ino of the real directory, 0: not known
+	// edition is that of the snapshot it was made for: until that is published
+	// the writer may change it.
+	edition uint64
+	ino     atomic.Uint64 // st_ino of the real directory, 0: not known
 	// kept is what was read once of the Kept files, see Keep. A new Device
 	// starts without: that is how an announcement drops it.
 	kept [attr.KeptRows]atomic.Pointer[Answer]
@@ -84,6 +89,14 @@ func (d *Device) Ports() dirent.View {
 		return dirent.View{}
 	}
 	return d.Rel.Ports
+}
+
+// Mode returns st_mode: the root of sysfs can't be written by anybody.
+func (h *Home) Mode() uint32 {
+	if h.Path == "" {
+		return unix.S_IFDIR | 0o555
+	}
+	return unix.S_IFDIR | 0o755
 }
 
 // Dir returns where the tree behind the mirror has the place.

@@ -2,10 +2,20 @@ package tree
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/sysfsd/sysfsd/netdev"
 )
+
+// pollEvery is how old a polled value can be.
+const pollEvery = time.Second
+
+// polled returns the ifindexes of the devices whose speed and duplex depend on
+// another namespace: those that stand on one there, and all above them.
+func (t *Tree) polled() []uint32 { return t.askFor(slices.Collect(maps.Keys(t.edges.abroad))) }
 
 // Run is the writer: it applies what the source says until ctx ends or the
 // source fails. ready is called once the first full batch is published.
@@ -19,8 +29,12 @@ func (t *Tree) Run(ctx context.Context, src netdev.Source, ready func()) error {
 	found := make(chan []finding)
 	wg.Go(func() { failed <- pump(ctx, src, batches) })
 	wg.Go(func() { t.check(ctx, found) })
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
 	for {
 		select {
+		case <-poll.C:
+			src.Ask(t.polled())
 		case b := <-batches:
 			if ask := t.Apply(b); len(ask) > 0 {
 				src.Ask(ask)

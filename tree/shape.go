@@ -174,7 +174,7 @@ func (t *Tree) makeshift(key shapeKey, l *netdev.Link) *attr.Shape {
 	s := &attr.Shape{Self: attr.Static{Slot: attr.SlotDir, Mode: unix.S_IFDIR | 0o755}}
 	for i := range attr.Rows {
 		r := &attr.Rows[i]
-		if r.Class != attr.Mirrored || strings.HasPrefix(r.Path, "phys_") && l.More == nil {
+		if !r.Class.InMemory() || strings.HasPrefix(r.Path, "phys_") && l.More == nil {
 			continue
 		}
 		slot, _ := t.Paths.Top(r.Path, l)

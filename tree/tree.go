@@ -46,6 +46,7 @@ type Tree struct {
 	private  privates
 
 	next    *Snapshot // what will be published
+	edition uint64    // counts publications
 	serial  netdev.Serial
 	byIndex map[uint32]*Device
 	places  places
@@ -112,6 +113,7 @@ func (t *Tree) publish() {
 	t.freezeRelations()
 	t.snapshot.Store(t.next)
 	t.next = t.next.clone()
+	t.edition++
 	stale := t.stale
 	t.stale = Stale{}
 	if t.options.Published != nil {
