@@ -97,8 +97,8 @@ func (f *FS) Read(cancel <-chan struct{}, input *fuse.ReadIn, buf []byte) (fuse.
 		return nil, fuse.EBADF
 	}
 	if h.binary {
-		n, err := f.readBinary(f.at(input.NodeId), buf, int64(input.Offset))
-		return fuse.ReadResultData(buf[:n]), f.status(err)
+		data, err := f.readBinary(f.at(input.NodeId), cancel, buf, int64(input.Offset))
+		return fuse.ReadResultData(data), f.status(err)
 	}
 	select {
 	case h.turn <- struct{}{}:
@@ -108,21 +108,31 @@ func (f *FS) Read(cancel <-chan struct{}, input *fuse.ReadIn, buf []byte) (fuse.
 	defer func() { <-h.turn }()
 	if input.Offset == 0 || !h.filled {
 		text, err := f.text(f.at(input.NodeId), cancel)
-		switch {
-		case err == nil:
+		switch status := f.status(err); {
+		case status == fuse.OK:
 			h.text, h.filled = text, true
-		case !h.filled || f.status(err) != fuse.ENOENT:
-			return nil, f.status(err)
+		case !h.filled || status != fuse.ENOENT:
+			return nil, status
 		}
 	}
 	rest := h.text[min(int(input.Offset), len(h.text)):]
 	return fuse.ReadResultData(rest[:min(len(rest), len(buf))]), fuse.OK
 }
 
-func (f *FS) readBinary(s spot, buf []byte, off int64) (int, error) {
+// readBinary passes a read on. One that may wait fills a buffer of its own, for
+// it goes on when its reader has given it up.
+func (f *FS) readBinary(s spot, cancel <-chan struct{}, buf []byte, off int64) ([]byte, error) {
 	dir, err := s.dir()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return f.files.Read(dir, f.tree.PathOf(s.node.Serial(), s.node.Slot()).Full, buf, off)
+	p := f.tree.PathOf(s.node.Serial(), s.node.Slot())
+	read := func(b []byte) ([]byte, error) {
+		n, err := f.files.Read(dir, p.Full, b, off)
+		return b[:n], err
+	}
+	if s.device != nil && p.Row.ClassOf(s.device.Link) == attr.Live {
+		return read(buf)
+	}
+	return f.waits.read(cancel, func() ([]byte, error) { return read(make([]byte, len(buf))) })
 }

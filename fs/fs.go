@@ -22,6 +22,8 @@ type FS struct {
 	log   *slog.Logger
 	open  *handles
 	waits pool
+	// listers are who lists with attributes.
+	listers listers
 
 	born time.Time // stands in for times that nobody knows
 

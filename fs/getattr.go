@@ -20,6 +20,7 @@ const blockSize = 4096
 // device is gone, as in sysfs.
 func (f *FS) GetAttr(_ <-chan struct{}, input *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
 	s := f.at(input.NodeId)
+	f.listers.asks(input.Pid, s.node.Serial())
 	st, err := f.attributes(s)
 	if err != nil {
 		if s.node.Type() != tree.TypeDir && input.Flags()&fuse.FUSE_GETATTR_FH == 0 {

@@ -19,11 +19,18 @@ func (f *FS) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string, out *
 	if err != nil {
 		return f.status(err)
 	}
+	f.listers.asks(header.Pid, parent.node.Serial())
+	return f.status(f.answer(out, parent, node, st))
+}
+
+// answer fills in what the kernel is told of a name that was found. Its
+// attributes are made here if finding it didn't bring them.
+func (f *FS) answer(out *fuse.EntryOut, parent spot, node tree.Node, st *netdev.Stat) error {
 	s := spotOf(parent.snap, node)
 	if st == nil {
 		own, err := f.attributes(s)
 		if err != nil {
-			return f.status(err)
+			return err
 		}
 		st = &own
 	}
@@ -31,7 +38,7 @@ func (f *FS) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string, out *
 	f.fill(&out.Attr, s, *st)
 	out.SetEntryTimeout(s.nameValidity(parent))
 	out.SetAttrTimeout(moment)
-	return fuse.OK
+	return nil
 }
 
 // find returns the node of a name below a directory, and its attributes if
@@ -82,6 +89,8 @@ func (f *FS) findInDevice(d *tree.Device, name string) (tree.Node, *netdev.Stat,
 	}
 	slot, _ := f.tree.Paths.FindTop(name, d.Link)
 	e, ok := attr.Find(d.Shape.Top, slot)
+	// The tables' own pattern is no name.
+	ok = ok && attr.NameOf(f.tree.Paths.Get(slot).Name, d.Link) == name
 	return tree.NodeOf(d.Serial, slot, tree.TypeOfMode(e.Mode)), nil, found(ok)
 }
 

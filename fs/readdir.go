@@ -37,17 +37,44 @@ func (f *FS) ReadDir(_ <-chan struct{}, input *fuse.ReadIn, out *fuse.DirEntryLi
 }
 
 // ReadDirPlus lists a directory without looking its entries up: with node 0 the
-// kernel takes the name only. Whoever lists a million names needn't pay for a
-// million inodes.
+// kernel takes the name only, and whoever lists a million names needn't pay for
+// a million inodes. Who asks for all attributes of a device's directory anyway
+// gets them at once.
 func (f *FS) ReadDirPlus(_ <-chan struct{}, input *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
+	s := f.at(input.NodeId)
 	add := func(e fuse.DirEntry) bool { return out.AddDirLookupEntry(e) != nil }
-	return f.status(f.list(f.at(input.NodeId), hashpos.Pos(input.Offset), add))
+	if s.device != nil && f.wantsAttributes(s, input) {
+		add = f.addWithAttributes(s, out)
+	}
+	return f.status(f.list(s, hashpos.Pos(input.Offset), add))
+}
+
+func (f *FS) wantsAttributes(s spot, input *fuse.ReadIn) bool {
+	if input.Offset > 0 {
+		return f.listers.continues(input.Pid, s.node)
+	}
+	return f.listers.lists(input.Pid, s.node, len(s.device.Shape.Top))
+}
+
+// addWithAttributes returns what adds an entry together with what a LOOKUP of it
+// would answer. An entry that is gone meanwhile stays a name.
+func (f *FS) addWithAttributes(dir spot, out *fuse.DirEntryList) func(fuse.DirEntry) bool {
+	return func(e fuse.DirEntry) bool {
+		entry := out.AddDirLookupEntry(e)
+		if entry == nil || e.Name == "." || e.Name == ".." {
+			return entry != nil
+		}
+		if node, st, err := f.find(dir, e.Name); err == nil {
+			f.answer(entry, dir, node, st)
+		}
+		return true
+	}
 }
 
 // list adds the entries past a position until one doesn't fit. A directory that
 // is gone has only its dots, as in sysfs.
 func (f *FS) list(s spot, after hashpos.Pos, add func(fuse.DirEntry) bool) error {
-	if !listDots(s, after, add) {
+	if !f.listDots(s, after, add) {
 		return nil
 	}
 	if after < hashpos.First {
@@ -69,24 +96,25 @@ func (f *FS) list(s spot, after hashpos.Pos, add func(fuse.DirEntry) bool) error
 	return nil
 }
 
-func listDots(s spot, after hashpos.Pos, add func(fuse.DirEntry) bool) bool {
+func (f *FS) listDots(s spot, after hashpos.Pos, add func(fuse.DirEntry) bool) bool {
 	if after < hashpos.Dot && !add(dirEntry(".", s.node, hashpos.Dot)) {
 		return false
 	}
-	return after >= hashpos.DotDot || add(dirEntry("..", s.parent(), hashpos.DotDot))
+	return after >= hashpos.DotDot || add(dirEntry("..", f.parentOf(s), hashpos.DotDot))
 }
 
-// parent returns the node of the directory above.
-func (s spot) parent() tree.Node {
+// parentOf returns the node of the directory above.
+func (f *FS) parentOf(s spot) tree.Node {
+	serial, slot := s.node.Serial(), s.node.Slot()
 	switch {
 	case s.place != nil:
 		return tree.NodeOf(s.place.Parent, attr.SlotDir, tree.TypeDir)
 	case s.device == nil:
 		return tree.Root
-	case s.node.Slot() == attr.SlotDir:
+	case slot == attr.SlotDir:
 		return tree.NodeOf(s.device.Home.Serial, attr.SlotDir, tree.TypeDir)
 	}
-	return tree.NodeOf(s.device.Serial, attr.SlotDir, tree.TypeDir)
+	return tree.NodeOf(serial, f.tree.PathOf(serial, slot).Parent, tree.TypeDir)
 }
 
 func dirEntry(name string, n tree.Node, pos hashpos.Pos) fuse.DirEntry {

@@ -43,7 +43,7 @@ func (p *plan) find(index uint32) *change {
 
 // reduce sums a batch up: for each ifindex what it is in the end.
 func reduce(b netdev.Batch) *plan {
-	p := &plan{at: make(map[uint32]int, len(b.Changes))}
+	p := &plan{at: make(map[uint32]int, len(b.Changes)), changes: make([]change, 0, len(b.Changes))}
 	for i := range b.Changes {
 		switch c := &b.Changes[i]; c.Op {
 		case netdev.Set:
@@ -73,6 +73,10 @@ func (t *Tree) Apply(b netdev.Batch) (ask []uint32) {
 		if d, ok := t.byIndex[p.changes[i].index]; ok && p.changes[i].gone {
 			t.remove(d)
 		}
+	}
+	if b.Full {
+		t.places.class.expect(len(p.changes))
+		t.placeAt(virtualPath).expect(len(p.changes))
 	}
 	var changed []netdev.Serial
 	for i := range p.changes {
@@ -155,7 +159,7 @@ func (t *Tree) appear(c *change) *Device {
 	t.put(n)
 	t.await(&netdev.Link{}, n.Link, n.Serial)
 	t.relate(n)
-	for s := range t.edges.waiting.all(n.Link.Index) {
+	for _, s := range t.edges.waiting.all(n.Link.Index) {
 		if d, ok := t.next.Device(s); ok {
 			t.relate(d)
 		}
@@ -184,7 +188,7 @@ func (t *Tree) alter(old *Device, c *change) *Device {
 	}
 	t.relate(n)
 	if renamed {
-		for e := range t.edges.touching.all(n.Serial) {
+		for e := range t.edges.touching.each(n.Serial) {
 			t.rename(e)
 		}
 	}

@@ -13,8 +13,9 @@ type bag[T comparable] struct {
 	many map[T]struct{} // instead of few, once there are more than fewest
 }
 
-const fewest = 16
+const fewest = 8
 
+// add puts v in, if it isn't.
 func (b *bag[T]) add(v T) {
 	switch {
 	case b.many != nil:
@@ -31,23 +32,28 @@ func (b *bag[T]) add(v T) {
 	}
 }
 
-func (b *bag[T]) remove(v T) {
+// remove reports whether v was a member.
+func (b *bag[T]) remove(v T) bool {
 	if b.many != nil {
+		n := len(b.many)
 		delete(b.many, v)
-	} else if i := slices.Index(b.few, v); i >= 0 {
+		return len(b.many) < n
+	}
+	i := slices.Index(b.few, v)
+	if i >= 0 {
 		b.few = slices.Delete(b.few, i, i+1)
 	}
+	return i >= 0
 }
 
 func (b *bag[T]) len() int { return len(b.few) + len(b.many) }
 
-// all yields the members as they were at the call; they may be removed meanwhile.
-func (b *bag[T]) all() iter.Seq[T] {
-	members := slices.Clone(b.few)
+// each yields the members, which must not change meanwhile.
+func (b *bag[T]) each() iter.Seq[T] {
 	if b.many != nil {
-		members = slices.AppendSeq(make([]T, 0, len(b.many)), maps.Keys(b.many))
+		return maps.Keys(b.many)
 	}
-	return slices.Values(members)
+	return slices.Values(b.few)
 }
 
 // bags are bags by key; empty ones aren't kept.
@@ -72,9 +78,13 @@ func (m bags[K, T]) remove(k K, v T) {
 	}
 }
 
-func (m bags[K, T]) all(k K) iter.Seq[T] {
+// each yields the members of a bag, which must not change meanwhile.
+func (m bags[K, T]) each(k K) iter.Seq[T] {
 	if b, ok := m[k]; ok {
-		return b.all()
+		return b.each()
 	}
 	return func(func(T) bool) {}
 }
+
+// all returns the members of a bag.
+func (m bags[K, T]) all(k K) []T { return slices.Collect(m.each(k)) }

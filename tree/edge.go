@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sysfsd/sysfsd/attr"
+	"github.com/sysfsd/sysfsd/dirent"
 	"github.com/sysfsd/sysfsd/netdev"
 )
 
@@ -19,8 +20,12 @@ type edge struct {
 	upperName, lowerName string
 }
 
-// relations are the two directories of a device that edges fill.
-type relations struct{ names, ports edgeLedger }
+// relations are the two directories of a device that edges fill: of relations,
+// and of a bridge's ports. ports is nil where there never was one.
+type relations struct{ names, ports *dirent.Dir }
+
+// relationChanges are what a batch does to them.
+type relationChanges struct{ names, ports edgeLedger }
 
 // edges are all edges. An edge belongs to the device whose message tells of it:
 // to the upper one by IFLA_LINK, to the lower one by IFLA_MASTER.
@@ -29,8 +34,8 @@ type edges struct {
 	// touching has the edges of a device, owned or not.
 	touching bags[netdev.Serial, *edge]
 	// dirs has the directories of those devices that have edges.
-	dirs  map[netdev.Serial]*relations
-	dirty map[netdev.Serial]struct{}
+	dirs  map[netdev.Serial]relations
+	dirty map[netdev.Serial]*relationChanges
 	// waiting has the devices that name an ifindex as master or lower, so that
 	// they are looked at again when a device gets it.
 	waiting bags[uint32, netdev.Serial]
@@ -45,8 +50,8 @@ func newEdges() edges {
 	return edges{
 		owned:    make(bags[netdev.Serial, *edge]),
 		touching: make(bags[netdev.Serial, *edge]),
-		dirs:     make(map[netdev.Serial]*relations),
-		dirty:    make(map[netdev.Serial]struct{}),
+		dirs:     make(map[netdev.Serial]relations),
+		dirty:    make(map[netdev.Serial]*relationChanges),
 		waiting:  make(bags[uint32, netdev.Serial]),
 		abroad:   make(map[netdev.Serial]struct{}),
 		found:    make(map[netdev.Serial][]netdev.Serial),
@@ -56,7 +61,7 @@ func newEdges() edges {
 // relate brings the edges that a device owns to what is known of it.
 func (t *Tree) relate(d *Device) {
 	want := t.wanted(d)
-	for e := range t.edges.owned.all(d.Serial) {
+	for _, e := range t.edges.owned.all(d.Serial) {
 		if i := slices.Index(want, pair{e.Upper, e.Lower, e.Master}); i >= 0 {
 			want = slices.Delete(want, i, i+1)
 			continue
@@ -177,29 +182,24 @@ func (t *Tree) nameLower(e *edge, name string) {
 	if e.lowerName = name; name != "" {
 		dir.names.add("lower_"+name, node)
 		if e.Port {
-			if dir.ports.dir == nil {
-				dir.ports.dir = t.newDir()
-			}
 			dir.ports.add(name, port)
 		}
 	}
 }
 
-// relationsOf returns a device's directories of relations, to be changed.
-func (t *Tree) relationsOf(s netdev.Serial) *relations {
-	r, ok := t.edges.dirs[s]
+// relationsOf returns what the batch does to a device's relations.
+func (t *Tree) relationsOf(s netdev.Serial) *relationChanges {
+	c, ok := t.edges.dirty[s]
 	if !ok {
-		r = &relations{}
-		r.names.dir = t.newDir()
-		t.edges.dirs[s] = r
+		c = &relationChanges{}
+		t.edges.dirty[s] = c
 	}
-	t.edges.dirty[s] = struct{}{}
-	return r
+	return c
 }
 
 // disconnect removes all edges of a device that is gone.
 func (t *Tree) disconnect(d *Device) {
-	for e := range t.edges.touching.all(d.Serial) {
+	for _, e := range t.edges.touching.all(d.Serial) {
 		t.unlink(e)
 	}
 	t.await(d.Link, &netdev.Link{}, d.Serial)
@@ -209,13 +209,12 @@ func (t *Tree) disconnect(d *Device) {
 
 // freezeRelations puts the changed relations into the snapshot to be.
 func (t *Tree) freezeRelations() {
-	for s := range t.edges.dirty {
+	for s, c := range t.edges.dirty {
 		r := t.edges.dirs[s]
-		r.names.settle()
-		if r.ports.dir != nil {
-			r.ports.settle()
-		}
-		if r.names.dir.Len() == 0 {
+		r.names, r.ports = t.settleIn(r.names, &c.names), t.settleIn(r.ports, &c.ports)
+		if !r.empty() {
+			t.edges.dirs[s] = r
+		} else {
 			delete(t.edges.dirs, s)
 		}
 		if d, ok := t.next.Device(s); ok {
@@ -226,18 +225,32 @@ func (t *Tree) freezeRelations() {
 	clear(t.edges.dirty)
 }
 
-func (r *relations) view() *Relations {
-	switch {
-	case r.names.dir.Len() == 0:
-		return nil
-	case r.ports.dir == nil:
-		return &Relations{Names: r.names.dir.View()}
+// settleIn makes changes in a directory, which is made for the first of them.
+func (t *Tree) settleIn(dir *dirent.Dir, l *edgeLedger) *dirent.Dir {
+	if dir == nil {
+		if l.pending.len() == 0 {
+			return nil
+		}
+		dir = t.newDir()
 	}
-	return &Relations{Names: r.names.dir.View(), Ports: r.ports.dir.View()}
+	l.settle(dir)
+	return dir
+}
+
+func (r relations) empty() bool { return r.names == nil || r.names.Len() == 0 }
+
+func (r relations) view() *Relations {
+	switch {
+	case r.empty():
+		return nil
+	case r.ports == nil:
+		return &Relations{Names: r.names.View()}
+	}
+	return &Relations{Names: r.names.View(), Ports: r.ports.View()}
 }
 
 func (t *Tree) masterOf(s netdev.Serial) netdev.Serial {
-	for e := range t.edges.owned.all(s) {
+	for e := range t.edges.owned.each(s) {
 		if e.Master {
 			return e.Upper
 		}
@@ -251,7 +264,7 @@ func (t *Tree) above(s netdev.Serial, seen map[netdev.Serial]struct{}) {
 		return
 	}
 	seen[s] = struct{}{}
-	for e := range t.edges.touching.all(s) {
+	for e := range t.edges.touching.each(s) {
 		if e.Lower == s {
 			t.above(e.Upper, seen)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sysfsd/sysfsd/attr"
+	"github.com/sysfsd/sysfsd/dirent"
 	"github.com/sysfsd/sysfsd/netdev"
 )
 
@@ -17,6 +18,7 @@ const (
 // place is a Place as the writer has it.
 type place struct {
 	ledger
+	dir  *dirent.Dir
 	home *Home
 }
 
@@ -29,7 +31,7 @@ type places struct {
 
 // plant makes the places that are always there.
 func (t *Tree) plant() {
-	root := &place{home: &Home{}, ledger: ledger{dir: t.newDir()}}
+	root := &place{home: &Home{}, dir: t.newDir()}
 	t.places.byPath[""] = root
 	t.touch(root)
 	t.places.class = t.placeAt(classPath)
@@ -46,8 +48,8 @@ func (t *Tree) placeAt(at string) *place {
 	}
 	parent := t.parentOf(at)
 	made := &place{
-		ledger: ledger{dir: t.newDir()},
-		home:   &Home{Path: at, Serial: t.newSerial(), Parent: parent.home.Serial, Files: ownFiles(at)},
+		dir:  t.newDir(),
+		home: &Home{Path: at, Serial: t.newSerial(), Parent: parent.home.Serial, Files: ownFiles(at)},
 	}
 	t.places.byPath[at] = made
 	parent.add(path.Base(at), NodeOf(made.home.Serial, attr.SlotDir, TypeDir))
@@ -98,7 +100,7 @@ func (t *Tree) leave(d *Device) {
 // so it goes, and comes back with the next dump.
 func (t *Tree) settlePlaces() {
 	for p := range t.places.changed {
-		for _, e := range p.settle() {
+		for _, e := range p.settle(p.dir) {
 			if holder, ok := p.dir.Lookup(e.Name); ok {
 				t.evict(Node(holder.Node).Serial(), e.Name)
 			}
@@ -106,7 +108,7 @@ func (t *Tree) settlePlaces() {
 		}
 	}
 	for p := range t.places.changed {
-		p.settle()
+		p.settle(p.dir)
 	}
 	t.prune()
 }

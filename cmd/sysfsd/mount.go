@@ -108,6 +108,7 @@ func (f *mountFlags) treeOptions(log *slog.Logger) (tree.Options, error) {
 // serve runs the mirror and the mount until one of them or a signal ends.
 func (f *mountFlags) serve(ctx context.Context, dir string, options tree.Options, log *slog.Logger) error {
 	began := time.Now()
+	collectLess()
 	src, files, err := f.source.open(log)
 	if err != nil {
 		return err
@@ -132,6 +133,7 @@ func (f *mountFlags) serve(ctx context.Context, dir string, options tree.Options
 		return explainMount(err, dir)
 	}
 	announce(dir, t.Snapshot().Len(), time.Since(began), log)
+	collectMore()
 	return stop.wait(m, ended)
 }
 
