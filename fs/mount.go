@@ -120,10 +120,7 @@ func (m *Mounted) Unmount() error {
 	}
 	err := unix.Unmount(m.dir, 0)
 	if errors.Is(err, unix.EBUSY) {
-		if err := unix.Unmount(m.dir, unix.MNT_DETACH); err != nil {
-			return fmt.Errorf("fs: detach %s: %w", m.dir, err)
-		}
-		return ErrBusy
+		return m.Detach()
 	}
 	if err != nil {
 		return fmt.Errorf("fs: unmount %s: %w", m.dir, err)
@@ -131,14 +128,26 @@ func (m *Mounted) Unmount() error {
 	return nil
 }
 
+// Detach takes the mount away without waiting for anything and returns ErrBusy,
+// or why it couldn't.
+func (m *Mounted) Detach() error {
+	var err error
+	if m.helper {
+		err = exec.Command("fusermount3", "-u", "-z", m.dir).Run()
+	} else {
+		err = unix.Unmount(m.dir, unix.MNT_DETACH)
+	}
+	if err != nil {
+		return fmt.Errorf("fs: detach %s: %w", m.dir, err)
+	}
+	return ErrBusy
+}
+
 func (m *Mounted) unmountByHelper() error {
 	if err := exec.Command("fusermount3", "-u", "-q", m.dir).Run(); err == nil {
 		return nil
 	}
-	if err := exec.Command("fusermount3", "-u", "-z", m.dir).Run(); err != nil {
-		return fmt.Errorf("fs: unmount %s by fusermount3: %w", m.dir, err)
-	}
-	return ErrBusy
+	return m.Detach()
 }
 
 // slogWriter passes go-fuse's own messages on.

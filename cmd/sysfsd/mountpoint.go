@@ -42,18 +42,33 @@ func prepareMountpoint(dir string, log *slog.Logger) error {
 	return nil
 }
 
-// resolve returns the absolute path of a mount point without looking at the
-// mount point itself, which may hang or be dead.
+// resolve returns the absolute path of a mount point, symbolic links followed,
+// without looking at what is mounted there, which may hang or be dead.
 func resolve(dir string) (string, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
+	const maxLinks = 40 // As the kernel.
+	for range maxLinks {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return "", err
+		}
+		parent, err := filepath.EvalSymlinks(filepath.Dir(abs))
+		if err != nil {
+			return "", err
+		}
+		at := filepath.Join(parent, filepath.Base(abs))
+		top, err := ourMount(at)
+		if err != nil || top != nil {
+			return at, err // Nothing is mounted on a link.
+		}
+		target, err := os.Readlink(at)
+		if err != nil {
+			return at, nil // No link, or not there: for the caller to see.
+		}
+		if dir = target; !filepath.IsAbs(target) {
+			dir = filepath.Join(parent, target)
+		}
 	}
-	parent, err := filepath.EvalSymlinks(filepath.Dir(abs))
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(parent, filepath.Base(abs)), nil
+	return "", unix.ELOOP
 }
 
 // recoverDead detaches dead mounts of ours from a directory. One that lives is

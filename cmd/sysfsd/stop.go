@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -21,10 +22,13 @@ func newStopper() *stopper {
 
 func (s *stopper) end() { signal.Stop(s.signals) }
 
+// patience is how long an unmount may still take after the second signal.
+const patience = time.Second
+
 var errSourceEnded = errors.New("the source of devices ended")
 
 // wait serves until a signal, until somebody unmounts, or until the mirror
-// fails, and leaves no mount behind. A second signal ends it at once.
+// fails, and leaves no mount behind. A second signal ends the waiting for it.
 func (s *stopper) wait(m *fs.Mounted, mirror <-chan error) error {
 	var failed error
 	select {
@@ -42,6 +46,11 @@ func (s *stopper) wait(m *fs.Mounted, mirror <-chan error) error {
 	case err := <-unmounted:
 		return errors.Join(failed, err)
 	case <-s.signals:
-		return errors.Join(failed, fs.ErrBusy)
+	}
+	select {
+	case err := <-unmounted:
+		return errors.Join(failed, err)
+	case <-time.After(patience):
+		return errors.Join(failed, m.Detach())
 	}
 }

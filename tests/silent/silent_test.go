@@ -56,7 +56,7 @@ func TestWrongTablesAreFound(t *testing.T) {
 		{"veth/down", "write ifalias", "ifalias", always},
 		{"veth/down", "alias", "ifalias", always},
 		{"veth/down", "group", "netdev_group", kept},
-		{"macvlan/down", "protodown", "proto_down", always},
+		{"macvlan/down", "protodown", "proto_down", kept},
 		{"tap/down", "program attaches", "carrier_changes", always},
 		{"veth/up", "mtu", "mtu", func(r *attr.Row) {
 			r.Show = func(b []byte, v *attr.Values) ([]byte, error) {
