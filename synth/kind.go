@@ -61,8 +61,9 @@ type template struct {
 	unmanaged bool
 }
 
-// templates in the order of kinds. The default weights are an access router's:
-// mostly one veth pair or ifb for each customer, few ports to the world.
+// templates in the order of kinds. The default weights are those of an access router:
+// mostly one veth pair or ifb for each customer. Ports to the world have to be asked
+// for: without them all devices are in devices/virtual/net.
 var templates = [kindCount]template{
 	kindLo: {name: "lo", flags: syscall.IFF_LOOPBACK, txqlen: etherTxQueue, queues: 1, upOf16: 16, unmanaged: true},
 	kindVeth: {
@@ -84,7 +85,7 @@ var templates = [kindCount]template{
 		name: "vxlan", pattern: "vxlan%d", ipKind: "vxlan", devtype: "DEVTYPE=vxlan\n", flags: etherFlags, txqlen: etherTxQueue, queues: 1, weight: 5, upOf16: 15, unmanaged: true,
 	},
 	kindTap: {name: "tap", pattern: "tap%d", ipKind: "tun", flags: etherFlags, txqlen: etherTxQueue, queues: 1, weight: 2, upOf16: 14},
-	kindPCI: {name: "pci", pattern: "eth%d", flags: etherFlags, txqlen: etherTxQueue, queues: 1, weight: 1, upOf16: 13},
+	kindPCI: {name: "pci", pattern: "eth%d", flags: etherFlags, txqlen: etherTxQueue, queues: 1, weight: 0, upOf16: 13},
 }
 
 // kindNamed returns the kind that --kinds means. lo can't be asked for: there is

@@ -249,8 +249,17 @@ func readAll(f netdev.Files, d netdev.Dir, path string) (string, error) {
 	return string(b[:n]), err
 }
 
+// everyKind is the default mix and a few ports to the world.
+const everyKind = "veth=58,ifb=20,dummy=2,bridge=2,macvlan=10,vxlan=5,tap=2,pci=1"
+
+// newPopulation has every kind where c doesn't ask for some.
 func newPopulation(tb testing.TB, c Config) *Population {
 	tb.Helper()
+	if c.Kinds == nil && c.Names == nil {
+		var err error
+		c.Kinds, err = ParseKinds(everyKind)
+		require.NoError(tb, err)
+	}
 	p, err := New(c)
 	require.NoError(tb, err)
 	return p

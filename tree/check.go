@@ -20,17 +20,51 @@ type checks struct {
 	queued map[netdev.Serial]struct{}
 	// +checklocks:mu
 	queue []netdev.Serial
+	// suspects are what the last look found to differ; only the checker uses it.
+	suspects map[netdev.Serial]*suspect
+}
+
+// suspect is a device that was found to differ from its real directory. A message
+// comes before or after what it tells of: a port's brport is still there when its
+// release is announced. So a difference has to be seen twice to be believed, and
+// then it is looked at some more times, at growing distances.
+type suspect struct {
+	finding finding
+	left    int // looks to come after it was believed
+	wait    time.Duration
 }
 
 // finding is what the check of a device found to differ.
 type finding struct {
 	device *Device
-	differ bool     // the files aren't those of its shape
+	differ bool // the files aren't those of its shape
+	slots  []attr.Slot
 	lowers []string // names of the devices below
 }
 
+func (f finding) equal(g finding) bool {
+	return f.device == g.device && f.differ == g.differ && slices.Equal(f.slots, g.slots) && slices.Equal(f.lowers, g.lowers)
+}
+
+const (
+	// confirmAfter is when a difference is looked at again.
+	confirmAfter = 5 * time.Millisecond
+	// believedLooks follow what was believed, each four times as late as the last:
+	// at 20, 80, 320 and 1280 ms.
+	believedLooks = 4
+	lookGrowth    = 4
+	// lateLook is when a device is looked at once more after a message: the names
+	// that it tells of may come after it.
+	lateLook = 30 * time.Millisecond
+	// burst is how many devices a batch may have for late looks to be worth it.
+	burst = 64
+)
+
 func newChecks() *checks {
-	return &checks{wake: make(chan struct{}, 1), queued: make(map[netdev.Serial]struct{})}
+	return &checks{
+		wake: make(chan struct{}, 1), queued: make(map[netdev.Serial]struct{}),
+		suspects: make(map[netdev.Serial]*suspect),
+	}
 }
 
 func (c *checks) add(serials ...netdev.Serial) {
@@ -48,10 +82,40 @@ func (c *checks) add(serials ...netdev.Serial) {
 	}
 }
 
+func (c *checks) addAfter(d time.Duration, serials ...netdev.Serial) {
+	time.AfterFunc(d, func() { c.add(serials...) })
+}
+
+// judge takes the result of a look, nil for no difference, and tells whether it is
+// to be believed.
+func (c *checks) judge(s netdev.Serial, f *finding) bool {
+	old := c.suspects[s]
+	switch {
+	case old == nil && f == nil:
+		return false
+	case f == nil && old.left == 0:
+		delete(c.suspects, s)
+		return false
+	case f == nil:
+		old.left--
+		old.wait *= lookGrowth
+		c.addAfter(old.wait, s)
+		return false
+	case old == nil || !old.finding.equal(*f):
+		c.suspects[s] = &suspect{finding: *f, wait: confirmAfter}
+		c.addAfter(confirmAfter, s)
+		return false
+	}
+	old.left, old.wait = believedLooks, confirmAfter*lookGrowth
+	c.addAfter(old.wait, s)
+	return true
+}
+
+// forget drops what was suspected of a device that is gone.
+func (c *checks) forget(s netdev.Serial) { delete(c.suspects, s) }
+
 // retryDelay is for what can't be told before a message that is under way.
 const retryDelay = 20 * time.Millisecond
-
-func (c *checks) addLater(s netdev.Serial) { time.AfterFunc(retryDelay, func() { c.add(s) }) }
 
 // take returns up to n devices of the queue.
 func (c *checks) take(n int) []netdev.Serial {
@@ -70,8 +134,12 @@ func (c *checks) take(n int) []netdev.Serial {
 }
 
 func (t *Tree) queueChecks(changed []netdev.Serial) {
-	if !t.options.Trusted && len(changed) > 0 {
-		t.checks.add(changed...)
+	if t.options.Trusted || len(changed) == 0 {
+		return
+	}
+	t.checks.add(changed...)
+	if len(changed) <= burst {
+		t.checks.addAfter(lateLook, changed...)
 	}
 }
 
@@ -113,44 +181,53 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
+// compare looks at devices and returns what is to be believed of them.
 func (t *Tree) compare(run []netdev.Serial) []finding {
 	var found []finding
 	snap := t.Snapshot()
 	for _, s := range run {
-		if d, ok := snap.Device(s); ok {
-			if f, ok := t.compareOne(d); !ok {
-				found = append(found, f)
-			}
+		d, ok := snap.Device(s)
+		if !ok {
+			t.checks.forget(s)
+			continue
+		}
+		f := t.compareOne(d)
+		if t.checks.judge(s, f) {
+			found = append(found, *f)
 		}
 	}
 	return found
 }
 
-// compareOne reports whether a device's real directory is as the tree says.
-func (t *Tree) compareOne(d *Device) (finding, bool) {
+// compareOne returns how a device's real directory differs from what the tree
+// says, nil if it doesn't, or if it is gone: a message will tell.
+func (t *Tree) compareOne(d *Device) *finding {
 	entries, err := t.options.Files.List(d.Dir(), "")
 	if err != nil {
-		return finding{}, true // Gone, or soon renamed: a message follows.
+		return nil
 	}
 	if st, err := t.options.Files.Stat(d.Dir(), ""); err == nil {
 		d.ino.Store(st.Ino)
 	}
-	f := finding{device: d}
-	slots := make([]attr.Slot, 0, len(entries))
+	f := &finding{device: d, slots: make([]attr.Slot, 0, len(entries))}
 	for _, e := range entries {
 		if name, ok := strings.CutPrefix(e.Name, "lower_"); ok {
 			f.lowers = append(f.lowers, name)
 		} else if !isRelation(e.Name) {
 			slot, _ := t.Paths.FindTop(e.Name, d.Link)
-			slots = append(slots, slot)
+			f.slots = append(f.slots, slot)
 		}
 	}
-	f.differ = !sameSlots(slots, d.Shape.Top)
-	return f, !f.differ && sameLowers(d, f.lowers)
+	slices.Sort(f.slots)
+	slices.Sort(f.lowers)
+	f.differ = !sameSlots(f.slots, d.Shape.Top)
+	if !f.differ && sameLowers(d, f.lowers) {
+		return nil
+	}
+	return f
 }
 
 func sameSlots(slots []attr.Slot, top []attr.Static) bool {
-	slices.Sort(slots)
 	return slices.EqualFunc(slots, top, func(s attr.Slot, e attr.Static) bool { return s == e.Slot })
 }
 
@@ -188,10 +265,10 @@ func (t *Tree) settleChecks(findings []finding) {
 func (t *Tree) reshape(d *Device) {
 	s, err := t.learn(d)
 	if err != nil {
-		t.checks.addLater(d.Serial)
+		t.checks.addAfter(retryDelay, d.Serial)
 		return
 	}
-	t.shapes.byKey[keyOf(d.Link)] = s
+	t.shapes.vote(keyOf(d.Link), s)
 	t.own(d).Shape = s
 }
 
@@ -206,15 +283,19 @@ func (t *Tree) relower(s netdev.Serial, names []string) {
 	for _, name := range names {
 		e, ok := t.places.class.dir.Lookup(name)
 		if !ok {
-			t.checks.addLater(s) // A name that is on its way here.
+			t.checks.addAfter(retryDelay, s) // A name that is on its way here.
 			return
 		}
 		if lower := Node(e.Node).Serial(); t.masterOf(lower) != s {
 			lowers = append(lowers, lower)
 		}
 	}
+	told := []netdev.Serial{}
+	if l, ok := t.byIndex[d.Link.Lower]; ok && d.Link.Lower != 0 {
+		told = append(told, l.Serial)
+	}
 	t.edges.found[s] = lowers
-	if l, ok := t.byIndex[d.Link.Lower]; ok && len(lowers) == 1 && l.Serial == lowers[0] {
+	if slices.Equal(told, lowers) {
 		delete(t.edges.found, s) // IFLA_LINK says the same.
 	}
 	t.relate(d)

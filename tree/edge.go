@@ -41,6 +41,9 @@ type edges struct {
 	waiting bags[uint32, netdev.Serial]
 	// abroad has the devices that stand on one in another namespace.
 	abroad map[netdev.Serial]struct{}
+	// silent has the devices whose lower may change without a word: a vxlan that
+	// is down can be put upon another device.
+	silent map[netdev.Serial]struct{}
 	// found has the lowers that only the real directory tells of; where there
 	// is an entry it overrules IFLA_LINK.
 	found map[netdev.Serial][]netdev.Serial
@@ -54,6 +57,7 @@ func newEdges() edges {
 		dirty:    make(map[netdev.Serial]*relationChanges),
 		waiting:  make(bags[uint32, netdev.Serial]),
 		abroad:   make(map[netdev.Serial]struct{}),
+		silent:   make(map[netdev.Serial]struct{}),
 		found:    make(map[netdev.Serial][]netdev.Serial),
 	}
 }
@@ -103,10 +107,15 @@ func (t *Tree) await(old, d *netdev.Link, s netdev.Serial) {
 			t.edges.waiting.add(index, s)
 		}
 	}
-	if d.Abroad {
-		t.edges.abroad[s] = struct{}{}
+	member(t.edges.abroad, s, d.Abroad)
+	member(t.edges.silent, s, d.Kind == "vxlan" && !d.Up())
+}
+
+func member(set map[netdev.Serial]struct{}, s netdev.Serial, is bool) {
+	if is {
+		set[s] = struct{}{}
 	} else {
-		delete(t.edges.abroad, s)
+		delete(set, s)
 	}
 }
 
@@ -205,6 +214,7 @@ func (t *Tree) disconnect(d *Device) {
 	t.await(d.Link, &netdev.Link{}, d.Serial)
 	delete(t.edges.found, d.Serial)
 	delete(t.edges.abroad, d.Serial)
+	delete(t.edges.silent, d.Serial)
 }
 
 // freezeRelations puts the changed relations into the snapshot to be.

@@ -17,6 +17,25 @@ const pollEvery = time.Second
 // another namespace: those that stand on one there, and all above them.
 func (t *Tree) polled() []uint32 { return t.askFor(slices.Collect(maps.Keys(t.edges.abroad))) }
 
+// silentLooks is how many devices a second are looked at because their relations
+// may change without a word; with more than that each has its turn less often.
+const silentLooks = 256
+
+// lookAtSilent has some of them compared with their real directories. Which is up
+// to the map, so each comes in time.
+func (t *Tree) lookAtSilent() {
+	if t.options.Trusted {
+		return
+	}
+	n := 0
+	for s := range t.edges.silent {
+		if n++; n > silentLooks {
+			return
+		}
+		t.checks.add(s)
+	}
+}
+
 // Run is the writer: it applies what the source says until ctx ends or the
 // source fails. ready is called once the first full batch is published.
 func (t *Tree) Run(ctx context.Context, src netdev.Source, ready func()) error {
@@ -35,6 +54,7 @@ func (t *Tree) Run(ctx context.Context, src netdev.Source, ready func()) error {
 		select {
 		case <-poll.C:
 			src.Ask(t.polled())
+			t.lookAtSilent()
 		case b := <-batches:
 			if ask := t.Apply(b); len(ask) > 0 {
 				src.Ask(ask)

@@ -32,10 +32,37 @@ func keyOf(l *netdev.Link) shapeKey {
 type shapes struct {
 	byKey map[shapeKey]*attr.Shape
 	equal map[string]*attr.Shape
+	votes map[shapeKey]vote
 }
 
+// vote counts devices in a row that were found to have another shape than their
+// key says.
+type vote struct {
+	shape *attr.Shape
+	n     int
+}
+
+// majority is how many devices it takes to change what a key says. One may have
+// been looked at while its files came or went.
+const majority = 3
+
 func newShapes() shapes {
-	return shapes{byKey: make(map[shapeKey]*attr.Shape), equal: make(map[string]*attr.Shape)}
+	return shapes{
+		byKey: make(map[shapeKey]*attr.Shape), equal: make(map[string]*attr.Shape), votes: make(map[shapeKey]vote),
+	}
+}
+
+func (s *shapes) vote(key shapeKey, found *attr.Shape) {
+	v := s.votes[key]
+	if v.shape != found {
+		v = vote{shape: found}
+	}
+	if v.n++; v.n < majority {
+		s.votes[key] = v
+		return
+	}
+	s.byKey[key] = found
+	delete(s.votes, key)
 }
 
 // shapeOf returns the shape of a device. A kind that nobody has met yet is

@@ -38,7 +38,7 @@ func TestADeviceUnlikeItsKindIsFoundOut(t *testing.T) {
 	tr.Apply(full(set(link(1, "a")), set(link(2, "b"))))
 	files.set("b", append([]string{"extra"}, plain...)...)
 	tr.Apply(batch(set(link(2, "b"))))
-	tr.settleChecks(tr.compare(tr.checks.take(10)))
+	lookTwice(tr)
 	l := lookAt(t, tr)
 	assert.Contains(t, l.files(tr, "b"), "extra")
 	assert.NotContains(t, l.files(tr, "a"), "extra")
@@ -67,7 +67,7 @@ func TestEqualShapesAreOne(t *testing.T) {
 			files.set("a", plain...)
 		}
 		tr.Apply(batch(set(link(1, "a"))))
-		tr.settleChecks(tr.compare(tr.checks.take(10)))
+		lookTwice(tr)
 	}
 	assert.LessOrEqual(t, len(tr.shapes.equal), 2)
 }
