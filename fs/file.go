@@ -16,6 +16,7 @@ type handle struct {
 	// wait for it can be interrupted.
 	turn   chan struct{}
 	text   []byte // since the last read at 0
+	node   uint64
 	filled bool
 	binary bool // has no text to hold: each read is passed on
 }
@@ -27,15 +28,20 @@ type handles struct {
 	last uint64
 	// +checklocks:mu
 	open map[uint64]*handle
+	// +checklocks:mu
+	nodes map[uint64]int // how many handles a node has
 }
 
-func newHandles() *handles { return &handles{open: make(map[uint64]*handle)} }
+func newHandles() *handles {
+	return &handles{open: make(map[uint64]*handle), nodes: make(map[uint64]int)}
+}
 
 func (t *handles) add(h *handle) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last++
 	t.open[t.last] = h
+	t.nodes[h.node]++
 	return t.last
 }
 
@@ -49,7 +55,21 @@ func (t *handles) get(fh uint64) (*handle, bool) {
 func (t *handles) remove(fh uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	h, ok := t.open[fh]
+	if !ok {
+		return
+	}
 	delete(t.open, fh)
+	if t.nodes[h.node]--; t.nodes[h.node] == 0 {
+		delete(t.nodes, h.node)
+	}
+}
+
+// has reports that somebody has a node open.
+func (t *handles) has(node uint64) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.nodes[node] > 0
 }
 
 const readable = 0o444
@@ -68,7 +88,7 @@ func (f *FS) Open(_ <-chan struct{}, input *fuse.OpenIn, out *fuse.OpenOut) fuse
 	if st.Mode&readable == 0 {
 		return fuse.EACCES // As sysfs, to root too: the file has no show method.
 	}
-	h := &handle{turn: make(chan struct{}, 1), binary: f.isBinary(s, st)}
+	h := &handle{turn: make(chan struct{}, 1), node: input.NodeId, binary: f.isBinary(s, st)}
 	out.Fh = f.open.add(h)
 	out.OpenFlags = fuse.FOPEN_DIRECT_IO
 	return fuse.OK

@@ -17,13 +17,14 @@ var sysfsSize = int64(pageSize)
 const blockSize = 4096
 
 // GetAttr answers stat(2). A file that is open keeps its attributes when its
-// device is gone, as in sysfs.
+// device is gone, as in sysfs: cat asks for them before it reads. fstat(2) comes
+// without its handle, so a node that anybody has open counts as open.
 func (f *FS) GetAttr(_ <-chan struct{}, input *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
 	s := f.at(input.NodeId)
 	f.listers.asks(input.Pid, s.node.Serial())
 	st, err := f.attributes(s)
 	if err != nil {
-		if s.node.Type() != tree.TypeDir && input.Flags()&fuse.FUSE_GETATTR_FH == 0 {
+		if s.node.Type() != tree.TypeDir && !f.open.has(input.NodeId) {
 			return f.status(err) // Asked by its name, which the kernel still knew.
 		}
 		st = orphan(s.node)

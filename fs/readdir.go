@@ -65,7 +65,7 @@ func (f *FS) addWithAttributes(dir spot, out *fuse.DirEntryList) func(fuse.DirEn
 			return entry != nil
 		}
 		if node, st, err := f.find(dir, e.Name); err == nil {
-			f.answer(entry, dir, node, st)
+			_ = f.answer(entry, dir, node, st)
 		}
 		return true
 	}

@@ -26,12 +26,15 @@ type Link struct {
 	// More holds what only a few devices have; nil for all others.
 	More *More
 
-	Index        uint32 // ifi_index
-	Flags        uint32 // ifi_flags
-	MTU          uint32
-	TxQueueLen   uint32
-	Master       uint32 // IFLA_MASTER, 0: none
-	Lower        uint32 // IFLA_LINK or the kind's own "below" (vxlan), 0: none or in another namespace
+	Index      uint32 // ifi_index
+	Flags      uint32 // ifi_flags
+	MTU        uint32
+	TxQueueLen uint32
+	Master     uint32 // IFLA_MASTER, 0: none
+	// Lower is the device that this one stands on and shows as lower_X: IFLA_LINK,
+	// or what the kind has instead (vxlan). 0: none, or in another namespace. A
+	// veth doesn't stand on its peer.
+	Lower        uint32
 	NumTxQueues  uint32 // allocated, not the number shown
 	CarrierCount uint32 // IFLA_CARRIER_CHANGES
 	CarrierUp    uint32 // IFLA_CARRIER_UP_COUNT

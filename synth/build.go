@@ -71,7 +71,7 @@ func (p *Population) makePair(t *touched) (int, error) {
 	first, second := p.newDevice(kindVeth, a), p.newDevice(kindVeth, b)
 	p.next += 2
 	a.HasLink, b.HasLink = true, true
-	a.Lower, b.Lower = b.Index, a.Index
+	first.place, second.place = b.Index, a.Index
 	b.MTU = a.MTU
 	if bridge, port := p.freeBridge(a.Index); port != 0 {
 		a.Master, a.Slave, a.MTU, b.MTU = bridge.link.Index, bridgeSlave, bridge.link.MTU, bridge.link.MTU

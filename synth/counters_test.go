@@ -86,7 +86,7 @@ func TestBothEndsOfACableTellTheSame(t *testing.T) {
 	p := newPopulation(t, Config{Devices: 1000, Rate: 500, Clock: func() time.Time { return now }})
 	now = now.Add(time.Minute)
 	d := pick(t, p, kindVeth, all(carrier, here))
-	a, b := d.link.Index, d.link.Lower
+	a, b := d.link.Index, d.peer()
 	assert.Equal(t, number(t, p, a, "rx_packets"), number(t, p, b, "tx_packets"))
 	assert.Equal(t, number(t, p, a, "tx_bytes"), number(t, p, b, "rx_bytes"))
 	assert.Equal(t, number(t, p, loIndex, "tx_bytes"), number(t, p, loIndex, "rx_bytes"))

@@ -158,12 +158,12 @@ func TestIfindexesAreNeverUsedAgain(t *testing.T) {
 
 func TestDelTakesWhatCannotBeWithout(t *testing.T) {
 	p := newPopulation(t, Config{Devices: 5000, Seed: 1})
-	lower := pick(t, p, kindVeth, func(d *device) bool { return d.above != 0 && d.link.Lower != 0 })
-	gone := []uint32{lower.link.Index, lower.link.Lower}
+	lower := pick(t, p, kindVeth, func(d *device) bool { return d.above != 0 && d.peer() != 0 })
+	gone := []uint32{lower.link.Index, lower.peer()}
 	for index := range p.devices.stacked(lower) {
 		gone = append(gone, index)
 	}
-	for index := range p.devices.stacked(p.devices.get(lower.link.Lower)) {
+	for index := range p.devices.stacked(p.devices.get(lower.peer())) {
 		gone = append(gone, index)
 	}
 	n := p.Del(Range{lower.link.Index, lower.link.Index})
@@ -256,7 +256,7 @@ func TestSetRefusesToMakeAnotherDevice(t *testing.T) {
 		"index":                     func(l *netdev.Link) { l.Index = 7777 },
 		"name":                      func(l *netdev.Link) { l.Name = "x" },
 		"kind":                      func(l *netdev.Link) { l.Kind = "x" },
-		"lower":                     func(l *netdev.Link) { l.Lower = 0 },
+		"lower":                     func(l *netdev.Link) { l.Lower = loIndex },
 		"port of what is no bridge": func(l *netdev.Link) { l.Master = loIndex },
 		"port of nothing":           func(l *netdev.Link) { l.Master = 7777 },
 	} {
@@ -416,7 +416,7 @@ func checkState(tb testing.TB, p *Population, d *device) {
 		require.EqualValues(tb, 2, l.Address[0]&3, "%s is locally administered", l.Name)
 	}
 	if peer := p.devices.get(d.peer()); d.peer() != 0 {
-		require.Equal(tb, l.Index, peer.link.Lower, "peers of each other")
+		require.Equal(tb, l.Index, peer.peer(), "peers of each other")
 		require.Equal(tb, l.Carrier, peer.link.Carrier, "%s: one cable", l.Name)
 	}
 	if lower := p.devices.get(d.under()); d.under() != 0 {

@@ -38,13 +38,14 @@ func TestEachControlIsOneBatch(t *testing.T) {
 	n := p.Del(Range{500, 1200})
 	assert.Equal(t, n, count(<-batches, netdev.Gone))
 
-	veth := pick(t, p, kindVeth, all(up4, here)).link
+	d := pick(t, p, kindVeth, all(up4, here))
+	veth, peer := d.link, d.peer()
 	require.NoError(t, p.Set(veth.Index, func(l *netdev.Link) { l.Flags &^= 1 }))
 	b = <-batches
 	m := newMirror()
 	m.apply(b)
 	assert.False(t, m.links[veth.Index].Up())
-	assert.Zero(t, m.links[veth.Lower].Carrier, "the peer lost its carrier in the same batch")
+	assert.Zero(t, m.links[peer].Carrier, "the peer lost its carrier in the same batch")
 
 	require.NoError(t, p.Rename(veth.Index, "other"))
 	assert.Equal(t, 1, count(<-batches, netdev.Set))

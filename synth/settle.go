@@ -163,7 +163,7 @@ func (p *Population) connected(d *device, l *netdev.Link) bool {
 	case kindPCI:
 		return l.Up()
 	case kindVeth:
-		peer := p.devices.get(l.Lower)
+		peer := p.devices.get(d.peer())
 		return l.Up() && (peer == nil || peer.link.Up())
 	case kindMacvlan:
 		lower := p.devices.get(l.Lower)
@@ -195,7 +195,7 @@ func (p *Population) operstate(d *device, l *netdev.Link) uint8 {
 	case !l.Up():
 		return operDown
 	case l.Carrier == 0:
-		lower := p.devices.get(l.Lower)
+		lower := p.devices.get(d.linked())
 		if l.HasLink && lower != nil && lower.link.Carrier == 0 {
 			return operLowerLayerDown
 		}

@@ -16,7 +16,7 @@ type device struct {
 	// lists through their members: a device is in at most one list of each.
 	above, nextAbove, prevAbove uint32
 	ports, nextPort, prevPort   uint32
-	place                       uint32 // of a PCI device on the bus
+	place                       uint32 // of a PCI device on the bus; of a veth: its peer
 	port                        uint16 // number of a bridge's port, 0 for none
 	kind                        kind
 	flags                       deviceFlags
@@ -54,16 +54,15 @@ func (d *device) peer() uint32 {
 	if d.kind != kindVeth {
 		return 0
 	}
-	return d.link.Lower
+	return d.place
 }
 
 // under returns the device that this one is stacked on, 0 for none here.
-func (d *device) under() uint32 {
-	if d.kind == kindVeth {
-		return 0
-	}
-	return d.link.Lower
-}
+func (d *device) under() uint32 { return d.link.Lower }
+
+// linked returns the device that IFLA_LINK names, 0 for none here. A veth isn't
+// stacked on its peer.
+func (d *device) linked() uint32 { return max(d.peer(), d.under()) }
 
 // chunkSize keeps what a lone survivor of many holds on to small: ifindexes are
 // never used again.

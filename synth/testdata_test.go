@@ -90,7 +90,7 @@ func carrier(d *device) bool   { return d.link.Carrier == 1 }
 func noCarrier(d *device) bool { return d.link.Carrier == 0 }
 func single(d *device) bool    { return d.queues() == 1 && d.link.NumTxQueues <= 2 }
 func alone(d *device) bool     { return d.above == 0 && d.link.Master == 0 }
-func here(d *device) bool      { return d.link.Lower != 0 }
+func here(d *device) bool      { return d.linked() != 0 }
 
 func port(n uint16) func(*device) bool {
 	return func(d *device) bool { return d.link.Master != 0 && d.port == n && d.above == 0 }

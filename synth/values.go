@@ -124,10 +124,10 @@ func showIflink(b []byte, v *view) ([]byte, error) {
 	switch {
 	case !l.HasLink:
 		return appendDec(b, uint64(l.Index)), nil
-	case l.Lower == 0:
+	case v.d.linked() == 0:
 		return appendDec(b, loIndex+1+v.p.roll(l.Index, saltAbroad)%64), nil
 	}
-	return appendDec(b, uint64(l.Lower)), nil
+	return appendDec(b, uint64(v.d.linked())), nil
 }
 
 // showFlags shows the device's own flags: those that follow from its state are
