@@ -23,9 +23,9 @@ func (f *FS) GetAttr(_ <-chan struct{}, input *fuse.GetAttrIn, out *fuse.AttrOut
 	s := f.at(input.NodeId)
 	f.listers.asks(input.Pid, s.node.Serial())
 	st, err := f.attributes(s)
-	if err != nil {
-		if s.node.Type() != tree.TypeDir && !f.open.has(input.NodeId) {
-			return f.status(err) // Asked by its name, which the kernel still knew.
+	if code := f.status(err); err != nil {
+		if code != fuse.ENOENT || s.node.Type() != tree.TypeDir && !f.open.has(input.NodeId) {
+			return code // Asked by its name, which the kernel still knew.
 		}
 		st = orphan(s.node)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -243,11 +244,12 @@ func (w *world) mount() string {
 	m, err := Mount(dir, w.FS, MountOptions{Logger: w.FS.log})
 	require.NoError(w, err)
 	w.Cleanup(func() {
+		// RELEASE comes after close(2), and not at all once it is unmounted.
+		assert.Eventually(w, func() bool { return w.handles() == 0 }, 10*time.Second, time.Millisecond, "handles that are left")
 		if err := m.Unmount(); !errors.Is(err, ErrBusy) {
 			assert.NoError(w, err)
 		}
 		<-m.Done()
-		assert.Zero(w, w.handles(), "handles that are left")
 	})
 	return dir
 }

@@ -2,7 +2,6 @@ package fs
 
 import (
 	"slices"
-	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
@@ -80,7 +79,7 @@ func (f *FS) list(s spot, after hashpos.Pos, add func(fuse.DirEntry) bool) error
 	if after < hashpos.First {
 		entries, err := f.fixedEntries(s)
 		if err != nil {
-			return gone(err)
+			return f.gone(err)
 		}
 		for _, e := range entries {
 			if e.pos() > after && !add(dirEntry(e.name, e.node, e.pos())) {
@@ -122,8 +121,8 @@ func dirEntry(name string, n tree.Node, pos hashpos.Pos) fuse.DirEntry {
 }
 
 // gone hides the end of a directory from its readers.
-func gone(err error) error {
-	if err == syscall.ENOENT || err == syscall.ENODEV { //nolint:errorlint // Files returns bare errnos.
+func (f *FS) gone(err error) error {
+	if f.status(err) == fuse.ENOENT {
 		return nil
 	}
 	return err

@@ -3,6 +3,7 @@ package fs
 import (
 	"time"
 
+	"github.com/sysfsd/sysfsd/attr"
 	"github.com/sysfsd/sysfsd/tree"
 )
 
@@ -21,13 +22,14 @@ const (
 // nameValidity returns how long the kernel may take the name of s in parent for
 // granted. Names of devices and relations change hands, so they are never; nor
 // are those of other directories, because a directory that is gone still has to
-// answer whoever has it open.
+// answer whoever has it open, nor names that only one device has: what they mean
+// is its driver's affair.
 func (s spot) nameValidity(parent spot) time.Duration {
 	isDir := s.node.Type() == tree.TypeDir
 	switch {
 	case isDir && s.place != nil && s.place.Fixed:
 		return forever
-	case !isDir && s.node.Serial() == parent.node.Serial():
+	case !isDir && s.node.Serial() == parent.node.Serial() && s.node.Slot() < attr.FirstPrivate:
 		return forever
 	}
 	return 0

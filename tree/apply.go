@@ -201,7 +201,7 @@ func (t *Tree) remove(d *Device) {
 	t.disconnect(d)
 	t.next.devices.remove(d.Serial)
 	delete(t.byIndex, d.Link.Index)
-	t.private.drop(d.Serial)
+	t.dead = append(t.dead, d.Serial)
 	t.options.Files.Forget(d.Serial)
 	t.stale.Devices = append(t.stale.Devices, d.Serial)
 }

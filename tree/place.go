@@ -133,7 +133,7 @@ func (t *Tree) prune() {
 			delete(t.places.byPath, p.home.Path)
 			delete(t.places.changed, p)
 			t.next.places.remove(p.home.Serial)
-			t.private.drop(p.home.Serial)
+			t.dead = append(t.dead, p.home.Serial)
 			t.touch(parent)
 			p = parent
 		}

@@ -35,7 +35,13 @@ func (t *Tree) Child(s netdev.Serial, parent attr.Slot, name string) (attr.Slot,
 			return slot, true
 		}
 	}
-	return t.private.child(s, parent, name, t.PathOf(s, parent).Full)
+	alive := func() bool {
+		snap := t.Snapshot()
+		_, isDevice := snap.Device(s)
+		_, isPlace := snap.Place(s)
+		return isDevice || isPlace
+	}
+	return t.private.child(s, parent, name, t.PathOf(s, parent).Full, alive)
 }
 
 // PathOf returns what a slot of an object stands for; its zero value if nothing.
@@ -52,7 +58,9 @@ func (t *Tree) PathOf(s netdev.Serial, slot attr.Slot) attr.Path {
 	return attr.Path{}
 }
 
-func (p *privates) child(s netdev.Serial, parent attr.Slot, name, dir string) (attr.Slot, bool) {
+// child numbers nothing for an object that is gone: it was dropped after that was
+// published, and would never be again.
+func (p *privates) child(s netdev.Serial, parent attr.Slot, name, dir string, alive func() bool) (attr.Slot, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.of == nil {
@@ -60,6 +68,9 @@ func (p *privates) child(s netdev.Serial, parent attr.Slot, name, dir string) (a
 	}
 	own, ok := p.of[s]
 	if !ok {
+		if !alive() {
+			return 0, false
+		}
 		own = &private{slots: make(map[privateKey]attr.Slot)}
 		p.of[s] = own
 	}
@@ -80,8 +91,10 @@ func (p *privates) child(s netdev.Serial, parent attr.Slot, name, dir string) (a
 	return slot, true
 }
 
-func (p *privates) drop(s netdev.Serial) {
+func (p *privates) drop(dead []netdev.Serial) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.of, s)
+	for _, s := range dead {
+		delete(p.of, s)
+	}
 }

@@ -54,6 +54,7 @@ type Tree struct {
 	shapes  shapes
 	now     func() time.Time
 	stale   Stale
+	dead    []netdev.Serial // objects that the next publication won't have
 	checks  *checks
 }
 
@@ -112,6 +113,8 @@ func (t *Tree) publish() {
 	t.freezePlaces()
 	t.freezeRelations()
 	t.snapshot.Store(t.next)
+	t.private.drop(t.dead)
+	t.dead = t.dead[:0]
 	t.next = t.next.clone()
 	t.edition++
 	stale := t.stale
