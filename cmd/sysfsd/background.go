@@ -1,12 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"log/syslog"
 	"os"
 	"os/exec"
 
@@ -35,7 +31,7 @@ func startChild() error {
 		return err
 	}
 	cmd := exec.Command(self)
-	cmd.Args = os.Args
+	cmd.Args = os.Args // Of mount(8) too, with its name for us.
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", readyEnv, readyFD))
 	cmd.Stderr = os.Stderr
 	cmd.ExtraFiles = []*os.File{w}
@@ -47,48 +43,37 @@ func startChild() error {
 	if _, err := r.Read(make([]byte, 1)); err == nil {
 		return cmd.Process.Release()
 	}
-	err = cmd.Wait()
+	return endAs(cmd.Wait())
+}
+
+// endAs ends the program with the exit status of a child that has said why it
+// failed, or returns why it couldn't say.
+func endAs(err error) error {
 	var status *exec.ExitError
 	if errors.As(err, &status) && status.ExitCode() > 0 {
-		os.Exit(status.ExitCode()) // It has said why.
+		os.Exit(status.ExitCode())
 	}
 	return fmt.Errorf("the daemon ended before it was ready: %w", err)
 }
 
-// childIsReady tells the process that started us, and lets go of its stderr:
-// whoever waits for the end of that output shouldn't wait for the daemon's.
-func childIsReady() {
+// childIsReady tells the process that started us, and lets go of its stderr and
+// of its directory: whoever waits for the end of that output, or wants to unmount
+// what that directory is on, shouldn't wait for the daemon's end.
+func childIsReady() error {
 	if !isChild() {
-		return
+		return nil
 	}
+	w := os.NewFile(readyFD, "ready")
+	defer w.Close()
 	if null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
 		for fd := range 3 {
 			_ = unix.Dup3(int(null.Fd()), fd, 0)
 		}
 		_ = null.Close()
 	}
-	w := os.NewFile(readyFD, "ready")
-	_, _ = w.Write([]byte{1})
-	_ = w.Close()
-}
-
-// newLogger returns the log on stderr. A daemon's goes to syslog too, because
-// its stderr ends when it is ready.
-func newLogger(level string, debug bool) (*slog.Logger, error) {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("--log-level: %q is none of debug, info, warn, error", level)
+	_ = os.Chdir("/")
+	if _, err := w.Write([]byte{1}); err != nil {
+		return errStopped // Whoever started us is gone, by Ctrl-C as a rule.
 	}
-	if debug {
-		l = slog.LevelDebug
-	}
-	var out io.Writer = os.Stderr
-	if isChild() {
-		if w, err := syslog.New(syslog.LOG_DAEMON|syslog.LOG_NOTICE, "sysfsd"); err == nil {
-			out = io.MultiWriter(os.Stderr, w)
-		}
-	}
-	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: l}))
-	log.DebugContext(context.Background(), "started", "version", version(), "args", os.Args[1:])
-	return log, nil
+	return nil
 }

@@ -21,7 +21,7 @@ func main() {
 	args := os.Args[1:]
 	if filepath.Base(os.Args[0]) == helperName {
 		var err error
-		if args, err = helperArgs(args); err != nil {
+		if args, err = helperArgs(args, isMountFlag); err != nil || args == nil {
 			exit(err)
 		}
 	}
@@ -29,6 +29,9 @@ func main() {
 	root.SetArgs(args)
 	exit(root.Execute())
 }
+
+// isMountFlag reports the long name of a flag of "sysfsd mount".
+func isMountFlag(name string) bool { return newMount().Flags().Lookup(name) != nil }
 
 // exit ends the program with one line for an error and the status that says
 // what kind it was.

@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/sysfsd/sysfsd/fs"
 	"github.com/sysfsd/sysfsd/hashpos"
@@ -42,10 +38,9 @@ read-only; no read of it waits for the kernel's RTNL mutex.
 
 Exit status: 0 after a clean unmount; 3 if the mount was in use at the end, so
 that it had to be detached; 1 for any error.`,
-		Args: exactly(1, "the directory to mount on"),
+		Args: exactly(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			f.source.synthetic = c.Flags().Changed("devices")
-			return f.run(c.Context(), args[0])
+			return f.run(c, args[0])
 		},
 	}
 	f.source.register(c.Flags())
@@ -59,55 +54,48 @@ that it had to be detached; 1 for any error.`,
 	return c
 }
 
-// exactly is cobra.ExactArgs with a message that says what is missing.
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
-			return fmt.Errorf("%d arguments where one is wanted: %s", len(args), what)
-		}
-		return nil
-	}
-}
-
-func (f *mountFlags) run(ctx context.Context, dir string) error {
-	log, err := newLogger(f.logLevel, f.debug)
+func (f *mountFlags) run(c *cobra.Command, dir string) error {
+	level, err := parseLevel(f.logLevel, f.debug)
 	if err != nil {
 		return err
 	}
-	options, err := f.treeOptions(log)
+	options, err := f.treeOptions()
 	if err != nil {
 		return err
 	}
-	if err := f.source.check(); err != nil {
-		return err
-	}
-	if err := prepareMountpoint(dir, log); err != nil {
+	if err := f.source.check(c.Flags().Changed); err != nil {
 		return err
 	}
 	if f.daemon && !isChild() {
-		return startChild()
+		return startChild() // It says once what is to be said of the rest.
 	}
+	options.Logger = newLogger(level)
+	point, err := prepareMountpoint(dir, options.Logger)
+	if err != nil {
+		return err
+	}
+	defer point.release()
 	raisePriority()
-	return f.serve(ctx, dir, options, log)
+	return f.serve(c.Context(), point, options)
 }
 
-func (f *mountFlags) treeOptions(log *slog.Logger) (tree.Options, error) {
+func (f *mountFlags) treeOptions() (tree.Options, error) {
 	width, err := nlinkcount.ParseWidth(f.nlinkBits)
 	if err != nil {
-		return tree.Options{}, fmt.Errorf("--nlink-bits: %w", err)
+		return tree.Options{}, fmt.Errorf("--nlink-bits: %d is neither 16 nor 32", f.nlinkBits)
 	}
 	key := hashpos.RandomKey()
 	if f.hashKey != "" {
 		if key, err = hashpos.ParseKey(f.hashKey); err != nil {
-			return tree.Options{}, fmt.Errorf("--hash-key: %w", err)
+			return tree.Options{}, fmt.Errorf("--hash-key: %q is not 32 hex digits", f.hashKey)
 		}
 	}
-	return tree.Options{Logger: log, Width: width, Hash: hashpos.Keyed(key)}, nil
+	return tree.Options{Width: width, Hash: hashpos.Keyed(key)}, nil
 }
 
 // serve runs the mirror and the mount until one of them or a signal ends.
-func (f *mountFlags) serve(ctx context.Context, dir string, options tree.Options, log *slog.Logger) error {
-	began := time.Now()
+func (f *mountFlags) serve(ctx context.Context, point *mountpoint, options tree.Options) error {
+	began, log := time.Now(), options.Logger
 	collectLess()
 	src, files, err := f.source.open(log)
 	if err != nil {
@@ -118,26 +106,32 @@ func (f *mountFlags) serve(ctx context.Context, dir string, options tree.Options
 	if err != nil {
 		return err
 	}
-	stop := newStopper()
-	defer stop.end()
+	stop := newStopper(log)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended, err := awaitReady(ctx, t, src, stop)
 	if err != nil {
 		return err
 	}
-	m, err := fs.Mount(dir, fs.New(t, files, log), fs.MountOptions{
+	m, err := fs.Mount(point.at, fs.New(t, files, log), fs.MountOptions{
 		AllowOther: f.allowOther, Debug: f.debug, Logger: log,
 	})
 	if err != nil {
-		return explainMount(err, dir)
+		return explainMount(err, point.at)
 	}
-	announce(dir, t.Snapshot().Len(), time.Since(began), log)
+	point.release()
+	if err := announce(point.at, t.Snapshot().Len(), time.Since(began), log); err != nil {
+		return both(err, m.Unmount())
+	}
 	collectMore()
-	return stop.wait(m, ended)
+	err = stop.wait(m, ended)
+	if err != nil && isChild() {
+		log.Error("ended", "err", err) // Nobody sees its stderr any more.
+	}
+	return err
 }
 
-// errStopped means that a signal came before there was anything to stop.
+// errStopped means that a mount wasn't wanted any more before it was ready.
 var errStopped = errors.New("stopped before it was ready")
 
 // modesWait bounds the wait for speed and duplex of all devices, which are asked
@@ -165,24 +159,4 @@ func awaitReady(ctx context.Context, t *tree.Tree, src netdev.Source, stop *stop
 		}
 	}
 	return ended, nil
-}
-
-// announce says that the mount is ready, to whoever waits for it.
-func announce(dir string, devices int, took time.Duration, log *slog.Logger) {
-	fmt.Fprintf(os.Stderr, "sysfsd: ready: %d devices on %s after %.3f s\n", devices, dir, took.Seconds())
-	if _, err := daemon.SdNotify(false, daemon.SdNotifyReady); err != nil {
-		log.Warn("systemd wasn't told", "err", err)
-	}
-	childIsReady()
-}
-
-// explainMount makes one clear line of what mount(2) answered.
-func explainMount(err error, dir string) error {
-	switch {
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV):
-		return fmt.Errorf("no /dev/fuse: load the kernel's fuse module, or give the container the device (%w)", err)
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return fmt.Errorf("no permission to mount on %s: be root, or install fuse3 (%w)", dir, err)
-	}
-	return err
 }

@@ -7,40 +7,81 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"time"
 
-	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
-// answerTimeout is how long a mount that is there already may take to answer
-// before it counts as served: its daemon may be stopped.
-const answerTimeout = 2 * time.Second
+// mountpoint is a directory that a tree can be mounted on.
+type mountpoint struct {
+	at string // where it really is: a link may lead elsewhere when it is unmounted
+	// lock keeps other daemons away until this one has mounted.
+	lock *os.File
+}
 
-// prepareMountpoint makes sure that a tree can be mounted on a directory. The
-// dead mount of a daemon that was killed is taken away, never stacked upon.
-func prepareMountpoint(dir string, log *slog.Logger) error {
+// prepareMountpoint makes sure that a tree can be mounted on a directory. The dead
+// mount of a daemon that was killed is taken away, never stacked upon.
+func prepareMountpoint(dir string, log *slog.Logger) (*mountpoint, error) {
+	if dir == "" {
+		return nil, errors.New("the mount point is an empty string")
+	}
 	at, err := resolve(dir)
 	if err != nil {
-		return fmt.Errorf("mount point %s: %w", dir, unwrapPath(err))
+		return nil, fmt.Errorf("mount point %s: %w", shown(dir), unwrapPath(err))
 	}
 	if err := recoverDead(at, log); err != nil {
-		return err
+		return nil, err
 	}
-	st, err := os.Stat(at)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("mount point %s does not exist", dir)
-	case err != nil:
-		return fmt.Errorf("mount point %s: %w", dir, unwrapPath(err))
-	case !st.IsDir():
-		return fmt.Errorf("mount point %s is not a directory", dir)
+	if err := checkDir(dir, at); err != nil {
+		return nil, err
+	}
+	m := &mountpoint{at: at}
+	if err := m.claim(); err != nil {
+		return nil, err
 	}
 	if !isEmpty(at) {
 		log.Warn("the mount point is not empty, what it holds is hidden", "dir", dir)
 	}
+	return m, nil
+}
+
+// checkDir returns nil for a directory. The user knows it as dir.
+func checkDir(dir, at string) error {
+	st, err := os.Stat(at)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("mount point %s does not exist", shown(dir))
+	case err != nil:
+		return fmt.Errorf("mount point %s: %w", shown(dir), unwrapPath(err))
+	case !st.IsDir():
+		return fmt.Errorf("mount point %s is not a directory", shown(dir))
+	}
 	return nil
 }
+
+// claim sees to it that of several daemons that start at once one mounts. A
+// directory that can't be opened is left to mount(2) to judge.
+func (m *mountpoint) claim() error {
+	lock, err := os.Open(m.at)
+	if err != nil {
+		return nil
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		_ = lock.Close()
+		return fmt.Errorf("another sysfsd is about to mount on %s", shown(m.at))
+	}
+	m.lock = lock
+	ours, err := isOurs(m.at)
+	if ours {
+		err = fmt.Errorf("%s is already served by a sysfsd", shown(m.at))
+	}
+	if err != nil {
+		m.release()
+	}
+	return err
+}
+
+// release is for when something is mounted there, or nothing will be.
+func (m *mountpoint) release() { _ = m.lock.Close() }
 
 // resolve returns the absolute path of a mount point, symbolic links followed,
 // without looking at what is mounted there, which may hang or be dead.
@@ -56,8 +97,8 @@ func resolve(dir string) (string, error) {
 			return "", err
 		}
 		at := filepath.Join(parent, filepath.Base(abs))
-		top, err := ourMount(at)
-		if err != nil || top != nil {
+		served, err := isOurs(at)
+		if err != nil || served {
 			return at, err // Nothing is mounted on a link.
 		}
 		target, err := os.Readlink(at)
@@ -71,55 +112,6 @@ func resolve(dir string) (string, error) {
 	return "", unix.ELOOP
 }
 
-// recoverDead detaches dead mounts of ours from a directory. One that lives is
-// an error.
-func recoverDead(at string, log *slog.Logger) error {
-	for {
-		top, err := ourMount(at)
-		if err != nil || top == nil {
-			return err
-		}
-		if !isDead(at) {
-			return fmt.Errorf("%s is already served by a sysfsd", at)
-		}
-		log.Warn("taking away the mount that a killed daemon left", "dir", at)
-		if err := unix.Unmount(at, unix.MNT_DETACH); err != nil {
-			return fmt.Errorf("taking away the dead mount on %s: %w", at, err)
-		}
-	}
-}
-
-// ourMount returns the mount of a sysfsd that is the topmost on a directory.
-func ourMount(at string) (*mountinfo.Info, error) {
-	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return m.Mountpoint != at, false })
-	if err != nil {
-		return nil, fmt.Errorf("reading the mount table: %w", err)
-	}
-	if len(mounts) == 0 {
-		return nil, nil
-	}
-	top := mounts[len(mounts)-1]
-	if top.FSType != "fuse.sysfsd" {
-		return nil, nil
-	}
-	return top, nil
-}
-
-// isDead reports that nobody serves a mount any more.
-func isDead(at string) bool {
-	answer := make(chan error, 1)
-	go func() {
-		var st unix.Stat_t
-		answer <- unix.Stat(at, &st)
-	}()
-	select {
-	case err := <-answer:
-		return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED)
-	case <-time.After(answerTimeout):
-		return false
-	}
-}
-
 func isEmpty(dir string) bool {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -128,4 +120,13 @@ func isEmpty(dir string) bool {
 	defer f.Close()
 	_, err = f.Readdirnames(1)
 	return errors.Is(err, io.EOF)
+}
+
+// unwrapPath takes the path out of an error that names it elsewhere.
+func unwrapPath(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }

@@ -19,6 +19,7 @@ func newRoot() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	root.SetFlagErrorFunc(explainFlag)
 	root.AddCommand(newMount(), newVersion(), newMan(root))
 	return root
 }
@@ -27,7 +28,9 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  exactly(0),
+		// It has none but --help.
+		DisableFlagsInUseLine: true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(c.OutOrStdout(), "sysfsd", version())
 			return err
@@ -48,7 +51,9 @@ func newMan(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages into a directory",
-		Args:  cobra.ExactArgs(1),
+		Args:  exactly(1),
+		// It has none but --help.
+		DisableFlagsInUseLine: true,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

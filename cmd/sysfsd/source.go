@@ -19,7 +19,7 @@ import (
 
 // sourceFlags say which devices a tree has.
 type sourceFlags struct {
-	synthetic bool
+	synthetic bool // set by check, as config is
 	devices   int
 	names     string
 	kinds     string
@@ -40,28 +40,44 @@ func (s *sourceFlags) register(f *pflag.FlagSet) {
 	f.Uint64Var(&s.rate, "rate", 1000, "packets a second that a synthetic device receives on average, 0: none")
 }
 
-// check finds what is wrong with the flags before anything is done.
-func (s *sourceFlags) check() error {
-	if !s.synthetic {
-		if s.names != "" || s.kinds != "" {
-			return errors.New("--names and --kinds are for synthetic devices: say how many with --devices")
-		}
-		_, err := sysfs.ParseMode(s.sysfs)
-		return err
+// check finds what is wrong with the flags before anything is done. changed
+// reports a flag that was given.
+func (s *sourceFlags) check(changed func(string) bool) error {
+	s.synthetic = changed("devices")
+	wrong, why := []string{"names", "kinds", "seed", "rate"}, "is for synthetic devices: say how many with --devices"
+	if s.synthetic {
+		wrong, why = []string{"netns", "sysfs"}, "is for the kernel's devices, --devices for synthetic ones"
 	}
-	if s.netns != "" {
-		return errors.New("--devices and --netns exclude each other")
+	if i := slices.IndexFunc(wrong, changed); i >= 0 {
+		return fmt.Errorf("--%s %s", wrong[i], why)
+	}
+	if s.synthetic {
+		return s.configure(changed)
+	}
+	if changed("netns") && s.netns == "" {
+		return errors.New("--netns: the name is empty")
+	}
+	if _, err := sysfs.ParseMode(s.sysfs); err != nil {
+		return fmt.Errorf("--sysfs: %q is none of auto, detached, host, none", s.sysfs)
+	}
+	return nil
+}
+
+// configure reads the flags of synthetic devices.
+func (s *sourceFlags) configure(changed func(string) bool) error {
+	if s.devices < 1 || s.devices > synth.MaxDevices {
+		return fmt.Errorf("--devices: %d is not between 1 and %d", s.devices, synth.MaxDevices)
 	}
 	s.config = synth.Config{Devices: s.devices, Seed: s.seed, Rate: s.rate}
 	var err error
-	if s.kinds != "" {
+	if changed("kinds") {
 		if s.config.Kinds, err = synth.ParseKinds(s.kinds); err != nil {
-			return err
+			return fmt.Errorf("--%w", err) // It begins with the word kinds.
 		}
 	}
-	if s.names != "" {
+	if changed("names") {
 		if s.config.Names, err = synth.ParseNames(s.names); err != nil {
-			return err
+			return fmt.Errorf("--%w", err) // It begins with the word names.
 		}
 	}
 	return nil
@@ -82,17 +98,31 @@ func (s *sourceFlags) open(log *slog.Logger) (netdev.Source, netdev.Files, error
 	}
 	src, err := rtnl.Open(rtnl.Options{NetNS: ns, Logger: log})
 	if err != nil {
-		return nil, nil, err
-	}
-	mode, err := sysfs.ParseMode(s.sysfs)
-	if err != nil {
-		return nil, nil, err
+		return nil, nil, s.explainNetlink(err)
 	}
 	files, err := sysfs.Open(sysfs.Options{
-		Mode: mode, NetNS: ns, Logger: log,
+		Mode: sysfs.Mode(s.sysfs), NetNS: ns, Logger: log,
 		Check: func(names []string) error { return sameNames(ns, names) },
 	})
-	return src, files, err
+	if err != nil {
+		return nil, nil, fmt.Errorf("--%w", err) // It begins with the word sysfs.
+	}
+	if sysfs.Mode(s.sysfs) == sysfs.None {
+		log.Info("no live values, only what the kernel announces, as --sysfs says")
+	}
+	return src, files, nil
+}
+
+// explainNetlink says what was wanted of the kernel, and what can be done.
+func (s *sourceFlags) explainNetlink(err error) error {
+	if s.netns != "" && errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("--netns %s: no permission to enter it: be root in the user namespace that it belongs to (%w)",
+			s.netns, err)
+	}
+	if errors.Is(err, rtnl.ErrUnavailable) {
+		return fmt.Errorf("no list of the kernel's devices; --devices N makes synthetic ones (%w)", err)
+	}
+	return err
 }
 
 // sameNames reports an error unless these are the names of the devices of a
@@ -102,12 +132,26 @@ func sameNames(ns int, names []string) error {
 	if err != nil {
 		return err
 	}
-	slices.Sort(devices)
-	slices.Sort(names)
-	if !slices.Equal(devices, names) {
-		return errors.New("/sys/class/net has other devices")
+	if name, ok := oneMissing(devices, names); ok {
+		return fmt.Errorf("%q is missing", name)
+	}
+	if name, ok := oneMissing(names, devices); ok {
+		return fmt.Errorf("%q is of another namespace", name)
 	}
 	return nil
+}
+
+// oneMissing returns one of the names that others lack, if there is one.
+func oneMissing(names, others []string) (string, bool) {
+	known := make(map[string]bool, len(others))
+	for _, name := range others {
+		known[name] = true
+	}
+	i := slices.IndexFunc(names, func(name string) bool { return !known[name] })
+	if i < 0 {
+		return "", false
+	}
+	return names[i], true
 }
 
 // interfaces returns the names of a namespace's devices.
