@@ -2,6 +2,7 @@ package attr
 
 import (
 	"io/fs"
+	"syscall"
 
 	"github.com/sysfsd/sysfsd/netdev"
 )
@@ -48,4 +49,14 @@ func (r *Row) ClassOf(l *netdev.Link) Class {
 		return r.Else
 	}
 	return r.Class
+}
+
+// Supported reports false for a file that a driver has to support, and doesn't as
+// far as the link tells.
+func (r *Row) Supported(l *netdev.Link) bool {
+	if r.Show == nil {
+		return true
+	}
+	_, err := r.Show(nil, &Values{Link: l})
+	return err != syscall.EOPNOTSUPP //nolint:errorlint // Show returns bare errnos.
 }

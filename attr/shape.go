@@ -1,6 +1,7 @@
 package attr
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,4 +68,19 @@ func AppendUevent(b []byte, prefix string, l *netdev.Link) []byte {
 	b = append(append(append(b, prefix...), "INTERFACE="...), l.Name...)
 	b = strconv.AppendUint(append(b, "\nIFINDEX="...), uint64(l.Index), 10)
 	return append(b, '\n')
+}
+
+// devtypes are the kinds whose DEVTYPE is their name, for where the kernel's own
+// uevent file is out of reach.
+var devtypes = []string{
+	"amt", "bareudp", "bond", "bridge", "geneve", "hsr", "macsec", "ppp", "vlan", "vxlan", "wireguard", "wwan",
+}
+
+// UeventOf returns the lines of uevent before INTERFACE as far as they follow from
+// the kind.
+func UeventOf(l *netdev.Link) string {
+	if slices.Contains(devtypes, l.Kind) {
+		return "DEVTYPE=" + l.Kind + "\n"
+	}
+	return ""
 }

@@ -106,6 +106,23 @@ func (f *FS) isBinary(s spot, st netdev.Stat) bool {
 	return st.Size != sysfsSize
 }
 
+// take waits for a place in a channel and reports false if cancel is closed before
+// there is one. A place that is free is taken in any case: a signal interrupts
+// only who waits.
+func take(places chan<- struct{}, cancel <-chan struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case places <- struct{}{}:
+		return true
+	case <-cancel:
+		return false
+	}
+}
+
 // Release ends a handle.
 func (f *FS) Release(_ <-chan struct{}, input *fuse.ReleaseIn) { f.open.remove(input.Fh) }
 
@@ -120,9 +137,7 @@ func (f *FS) Read(cancel <-chan struct{}, input *fuse.ReadIn, buf []byte) (fuse.
 		data, err := f.readBinary(f.at(input.NodeId), cancel, buf, int64(input.Offset))
 		return fuse.ReadResultData(data), f.status(err)
 	}
-	select {
-	case h.turn <- struct{}{}:
-	case <-cancel:
+	if !take(h.turn, cancel) {
 		return nil, fuse.EINTR
 	}
 	defer func() { <-h.turn }()

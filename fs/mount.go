@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,6 +27,7 @@ type MountOptions struct {
 type Mounted struct {
 	server *fuse.Server
 	dir    string
+	id     int  // of the mount, in mountinfo
 	helper bool // fusermount3 made the mount and has to undo it
 	done   chan struct{}
 }
@@ -71,7 +73,21 @@ func Mount(dir string, f *FS, o MountOptions) (*Mounted, error) {
 		return nil, fmt.Errorf("fs: mount on %s: %w", dir, err)
 	}
 	go m.serve()
-	return m, m.server.WaitMount()
+	if err := m.server.WaitMount(); err != nil {
+		return nil, fmt.Errorf("fs: mount on %s: %w", dir, err)
+	}
+	m.id = topMount(m.dir)
+	return m, nil
+}
+
+// topMount returns the ID of what is mounted on a directory, topmost; 0: nothing,
+// or the table can't be read. It asks nobody who serves a mount.
+func topMount(dir string) int {
+	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return m.Mountpoint != dir, false })
+	if err != nil || len(mounts) == 0 {
+		return 0
+	}
+	return mounts[len(mounts)-1].ID
 }
 
 func (m *Mounted) serve() {
@@ -115,6 +131,9 @@ func (m *Mounted) Unmount() error {
 		return nil // Somebody else has unmounted it.
 	default:
 	}
+	if topMount(m.dir) != m.id {
+		return nil // Somebody has detached it; what is there now is another's.
+	}
 	if m.helper {
 		return m.unmountByHelper()
 	}
@@ -133,7 +152,7 @@ func (m *Mounted) Unmount() error {
 func (m *Mounted) Detach() error {
 	var err error
 	if m.helper {
-		err = exec.Command("fusermount3", "-u", "-z", m.dir).Run()
+		err = fusermount("-u", "-z", m.dir)
 	} else {
 		err = unix.Unmount(m.dir, unix.MNT_DETACH)
 	}
@@ -144,10 +163,18 @@ func (m *Mounted) Detach() error {
 }
 
 func (m *Mounted) unmountByHelper() error {
-	if err := exec.Command("fusermount3", "-u", "-q", m.dir).Run(); err == nil {
+	if err := fusermount("-u", "-q", m.dir); err == nil || topMount(m.dir) != m.id {
 		return nil
 	}
 	return m.Detach()
+}
+
+// fusermount runs the helper in a process group of its own: a Ctrl-C that is meant
+// for us would end it half-way.
+func fusermount(args ...string) error {
+	cmd := exec.Command("fusermount3", args...)
+	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	return cmd.Run()
 }
 
 // slogWriter passes go-fuse's own messages on.

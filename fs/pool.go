@@ -20,9 +20,7 @@ type answer struct {
 // read does a read, or gives up with EINTR when cancel is closed. A read that
 // was given up goes on until the kernel answers, and has its turn so long.
 func (p pool) read(cancel <-chan struct{}, do func() ([]byte, error)) ([]byte, error) {
-	select {
-	case p.turns <- struct{}{}:
-	case <-cancel:
+	if !take(p.turns, cancel) {
 		return nil, syscall.EINTR
 	}
 	done := make(chan answer, 1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -82,7 +83,11 @@ func (s *Source) join(family int, group uint32) (socket, error) {
 	if family == unix.NETLINK_ROUTE {
 		s.stats.ReadBuffer.Store(int64(got))
 		s.logBuffer.Do(func() {
-			s.log.Info("receive buffer for announcements", "bytes", got, "wanted", s.readBuffer)
+			level := slog.LevelDebug
+			if got/2 < s.readBuffer { // The kernel counts its own overhead, and says double.
+				level = slog.LevelInfo
+			}
+			s.log.Log(context.Background(), level, "receive buffer for announcements", "bytes", got, "wanted", s.readBuffer)
 		})
 	}
 	return sock, nil

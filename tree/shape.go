@@ -198,10 +198,10 @@ func (t *Tree) makeshift(key shapeKey, l *netdev.Link) *attr.Shape {
 			return s
 		}
 	}
-	s := &attr.Shape{Self: attr.Static{Slot: attr.SlotDir, Mode: unix.S_IFDIR | 0o755}}
+	s := &attr.Shape{Self: attr.Static{Slot: attr.SlotDir, Mode: unix.S_IFDIR | 0o755}, Uevent: attr.UeventOf(l)}
 	for i := range attr.Rows {
 		r := &attr.Rows[i]
-		if !r.Class.InMemory() || strings.HasPrefix(r.Path, "phys_") && l.More == nil {
+		if !r.ClassOf(l).InMemory() || !r.Supported(l) {
 			continue
 		}
 		slot, _ := t.Paths.Top(r.Path, l)

@@ -50,7 +50,7 @@ var outside = map[string][]string{
 	"github.com/google/btree":          {"dirent", "tree"},
 	"github.com/dchest/siphash":        {"hashpos"},
 	"github.com/spf13/cobra":           {"cmd/sysfsd"},
-	"github.com/moby/sys/mountinfo":    {"cmd/sysfsd"},
+	"github.com/moby/sys/mountinfo":    {"cmd/sysfsd", "fs"},
 	"github.com/spf13/pflag":           {"cmd/sysfsd"},
 	"github.com/coreos/go-systemd/v22": {"cmd/sysfsd"},
 	"github.com/stretchr/testify":      {},
