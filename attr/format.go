@@ -23,13 +23,6 @@ func dec[N number](field func(*netdev.Link) N) show {
 	}
 }
 
-// udec shows a number as unsigned decimal.
-func udec[N number](field func(*netdev.Link) N) show {
-	return func(b []byte, v *Values) ([]byte, error) {
-		return append(strconv.AppendUint(b, uint64(uint32(field(v.Link))), 10), '\n'), nil
-	}
-}
-
 // ifUp makes reads of a device that is down fail as the kernel's do.
 func ifUp(s show) show {
 	return func(b []byte, v *Values) ([]byte, error) {

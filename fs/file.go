@@ -135,7 +135,10 @@ func (f *FS) Read(cancel <-chan struct{}, input *fuse.ReadIn, buf []byte) (fuse.
 	}
 	if h.binary {
 		data, err := f.readBinary(f.at(input.NodeId), cancel, buf, int64(input.Offset))
-		return fuse.ReadResultData(data), f.status(err)
+		if err != nil {
+			return nil, f.status(err) // go-fuse takes any result for a success.
+		}
+		return fuse.ReadResultData(data), fuse.OK
 	}
 	if !take(h.turn, cancel) {
 		return nil, fuse.EINTR

@@ -53,8 +53,10 @@ func Mount(dir string, f *FS, o MountOptions) (*Mounted, error) {
 	opts := &fuse.MountOptions{
 		FsName: "sysfsd", Name: "sysfsd",
 		MaxWrite: requestSize, DisableXAttrs: true, DisableSplice: true,
-		Debug:  o.Debug,
-		Logger: log.New(slogWriter{o.Logger}, "", 0),
+		// A node number isn't for keeping: name_to_handle_at(2) fails, as on sysfs.
+		ExtraCapabilities: fuse.CAP_NO_EXPORT_SUPPORT,
+		Debug:             o.Debug,
+		Logger:            log.New(slogWriter{o.Logger}, "", 0),
 	}
 	fd, err := mountDirect(dir, o)
 	switch {

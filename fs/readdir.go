@@ -164,6 +164,9 @@ func (f *FS) fixedEntries(s spot) ([]fixed, error) {
 func (f *FS) ownEntries(s spot) []fixed {
 	var entries []fixed
 	for _, name := range s.place.Files {
+		if _, ok := s.place.Entries.Lookup(name); ok {
+			continue // A device may have any name.
+		}
 		if node, _, err := f.findLive(s, name); err == nil {
 			entries = append(entries, fixed{name, node})
 		}

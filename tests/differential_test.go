@@ -79,8 +79,9 @@ func sampleFiles(seen tree) []string {
 	for p, e := range seen {
 		// The same file of two devices is one kind, and so is each device of class/net.
 		kind := device.ReplaceAllString(p, "${1}net/*")
+		// What is made beside the root is made outside of the mount.
 		// Most links lead out of what the mount shows, and their targets with them.
-		if taken[kind] || e.isLink() && filepath.Dir(p) != "class/net" {
+		if p == "." || taken[kind] || e.isLink() && filepath.Dir(p) != "class/net" {
 			continue
 		}
 		taken[kind] = true

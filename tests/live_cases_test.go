@@ -248,6 +248,8 @@ var liveCases = []liveCase{
 	{name: "veth removed", change: ip("link del x0")},
 	{name: "bridge removed", change: ip("link del br0"), watched: true},
 	{name: "bridge port removed", change: ip("link del p0"), watched: true},
-	{name: "group removed", prepare: ip("link set i0 group 9", "link set x0 group 9", "link set mv0 group 9"),
-		change: command("ip", "link", "del", "group", "9")},
+	{
+		name: "group removed", prepare: ip("link set i0 group 9", "link set x0 group 9", "link set mv0 group 9"),
+		change: command("ip", "link", "del", "group", "9"),
+	},
 }

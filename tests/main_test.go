@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -39,7 +40,29 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
+	leaveMounts()
 	os.Exit(run(m))
+}
+
+// privateEnv marks a process that is in a mount namespace of its own already.
+const privateEnv = "SYSFSD_TESTS_PRIVATE"
+
+// leaveMounts starts this program again in a mount namespace of its own, so
+// that a test run that is killed leaves no dead mounts on the machine. Without
+// the right to do so it goes on as it is.
+func leaveMounts() {
+	if os.Getenv(privateEnv) != "" {
+		_ = os.Unsetenv(privateEnv) // It is not for the children.
+		return
+	}
+	runtime.LockOSThread() // Of all threads the one that calls exec goes on.
+	defer runtime.UnlockOSThread()
+	if unix.Unshare(unix.CLONE_NEWNS) != nil || unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") != nil {
+		return
+	}
+	err := unix.Exec("/proc/self/exe", os.Args, append(os.Environ(), privateEnv+"=1"))
+	fmt.Fprintln(os.Stderr, "tests:", err)
+	os.Exit(1)
 }
 
 // run gives all tests one temporary directory, so that what they leave there is

@@ -156,8 +156,8 @@ func (w *walker) look(p string) *entry {
 		return &entry{err: err}
 	}
 	e := &entry{
-		mode: st.Mode, uid: st.Uid, gid: st.Gid, nlink: uint64(st.Nlink), size: st.Size,
-		blocks: st.Blocks, block: int64(st.Blksize), ino: st.Ino,
+		mode: st.Mode, uid: st.Uid, gid: st.Gid, nlink: st.Nlink, size: st.Size,
+		blocks: st.Blocks, block: st.Blksize, ino: st.Ino,
 	}
 	switch {
 	case e.isLink():

@@ -103,15 +103,16 @@ func (t *Tree) missing(p *plan) {
 }
 
 // replaced adds to a plan that a device is gone whose real directory is another
-// one now: its removal was lost, and its ifindex and name were used again.
+// one now: its removal was lost, and its ifindex and name were used again. Where
+// it isn't known which it was, it is taken for another.
 func (t *Tree) replaced(p *plan) {
 	for index, d := range t.byIndex {
 		c := p.find(index)
-		if c == nil || c.link == nil || c.gone || d.ino.Load() == 0 {
+		if c == nil || c.link == nil || c.gone {
 			continue
 		}
 		st, err := t.options.Files.Stat(netdev.Dir{Path: d.Home.Path + "/" + c.link.Name}, "")
-		if err == nil && st.Ino != d.ino.Load() {
+		if err == nil && st.Ino != d.real.ino.Load() {
 			c.gone = true
 		}
 	}
@@ -150,7 +151,7 @@ func sameLink(a, b *netdev.Link) bool {
 
 // appear makes a new device.
 func (t *Tree) appear(c *change) *Device {
-	n := &Device{Serial: t.newSerial(), Born: t.now().UnixNano(), edition: t.edition}
+	n := &Device{Serial: t.newSerial(), Born: t.now().UnixNano(), edition: t.edition, real: &real{}}
 	n.Link = c.link
 	n.setModes(c)
 	n.Home = t.placeAt(t.homeOf(n.Link)).home
@@ -226,12 +227,10 @@ func (t *Tree) own(d *Device) *Device {
 
 // renew returns a copy without what was kept.
 func (d *Device) renew(edition uint64) *Device {
-	n := &Device{
+	return &Device{
 		Values: d.Values, Home: d.Home, Shape: d.Shape, Rel: d.Rel,
-		Serial: d.Serial, Master: d.Master, Born: d.Born, edition: edition,
+		Serial: d.Serial, Master: d.Master, Born: d.Born, edition: edition, real: d.real,
 	}
-	n.ino.Store(d.ino.Load())
-	return n
 }
 
 func (d *Device) setModes(c *change) {

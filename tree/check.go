@@ -2,7 +2,9 @@ package tree
 
 import (
 	"context"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -39,11 +41,13 @@ type finding struct {
 	device *Device
 	differ bool // the files aren't those of its shape
 	slots  []attr.Slot
-	lowers []string // names of the devices below
+	lowers []uint32 // ifindexes of the devices below
+	// replaced: another device has its ifindex and its name.
+	replaced bool
 }
 
 func (f finding) equal(g finding) bool {
-	return f.device == g.device && f.differ == g.differ && slices.Equal(f.slots, g.slots) && slices.Equal(f.lowers, g.lowers)
+	return f.device == g.device && f.differ == g.differ && f.replaced == g.replaced && slices.Equal(f.slots, g.slots) && slices.Equal(f.lowers, g.lowers)
 }
 
 const (
@@ -204,27 +208,60 @@ func (t *Tree) compare(run []netdev.Serial) []finding {
 func (t *Tree) compareOne(d *Device) *finding {
 	entries, err := t.options.Files.List(d.Dir(), "")
 	if err != nil {
+		if t.indexAt(d.Path()) == d.Link.Index {
+			return &finding{device: d, replaced: true}
+		}
 		return nil
 	}
 	if st, err := t.options.Files.Stat(d.Dir(), ""); err == nil {
-		d.ino.Store(st.Ino)
+		d.real.ino.Store(st.Ino)
 	}
 	f := &finding{device: d, slots: make([]attr.Slot, 0, len(entries))}
+	var lowers []string
 	for _, e := range entries {
 		if name, ok := strings.CutPrefix(e.Name, "lower_"); ok {
-			f.lowers = append(f.lowers, name)
+			lowers = append(lowers, name)
 		} else if !isRelation(e.Name) {
 			slot, _ := t.Paths.FindTop(e.Name, d.Link)
 			f.slots = append(f.slots, slot)
 		}
 	}
 	slices.Sort(f.slots)
-	slices.Sort(f.lowers)
 	f.differ = !sameSlots(f.slots, d.Shape.Top)
-	if !f.differ && sameLowers(d, f.lowers) {
+	if !f.differ && sameLowers(d, lowers) {
 		return nil
 	}
+	f.lowers = t.indexesOf(lowers)
 	return f
+}
+
+// indexesOf returns the ifindexes of devices of the real tree. Its names may be
+// ahead of the tree's.
+func (t *Tree) indexesOf(names []string) []uint32 {
+	indexes := make([]uint32, 0, len(names))
+	for _, name := range names {
+		target, err := t.options.Files.Readlink(netdev.Dir{Path: classPath}, name)
+		if err != nil {
+			continue
+		}
+		if index := t.indexAt(path.Join(classPath, target)); index != 0 {
+			indexes = append(indexes, index)
+		}
+	}
+	slices.Sort(indexes)
+	return indexes
+}
+
+// indexAt returns the ifindex of the device whose real directory is at a path, 0
+// if there is none.
+func (t *Tree) indexAt(at string) uint32 {
+	buf := make([]byte, 32)
+	n, err := t.options.Files.Read(netdev.Dir{Path: at}, "ifindex", buf, 0)
+	if err != nil {
+		return 0
+	}
+	index, _ := strconv.ParseUint(strings.TrimSpace(string(buf[:n])), 10, 32)
+	return uint32(index)
 }
 
 func sameSlots(slots []attr.Slot, top []attr.Static) bool {
@@ -246,16 +283,24 @@ func sameLowers(d *Device, lowers []string) bool {
 }
 
 // settleChecks takes over what checks found, where the device is still the one
-// that was looked at; any other has been queued anew by what changed it.
+// that was looked at. Any other is looked at again.
 func (t *Tree) settleChecks(findings []finding) {
 	for _, f := range findings {
-		if d, ok := t.next.Device(f.device.Serial); !ok || d != f.device {
+		d, ok := t.next.Device(f.device.Serial)
+		switch {
+		case !ok:
 			continue
+		case d != f.device:
+			t.checks.add(d.Serial)
+			continue
+		case f.replaced:
+			t.remove(d)
+			t.checks.add(t.appear(&change{link: d.Link, modes: &d.Modes}).Serial)
+			continue
+		case f.differ:
+			t.reshape(d)
 		}
-		if f.differ {
-			t.reshape(f.device)
-		}
-		t.relower(f.device.Serial, f.lowers)
+		t.relower(d.Serial, f.lowers)
 	}
 	t.settlePlaces()
 	t.publish()
@@ -274,20 +319,20 @@ func (t *Tree) reshape(d *Device) {
 
 // relower makes the devices below what the real directory says, where they are
 // not the ports of a master: those tell of it themselves.
-func (t *Tree) relower(s netdev.Serial, names []string) {
+func (t *Tree) relower(s netdev.Serial, indexes []uint32) {
 	d, ok := t.next.Device(s)
 	if !ok {
 		return
 	}
 	lowers := []netdev.Serial{}
-	for _, name := range names {
-		e, ok := t.places.class.dir.Lookup(name)
+	for _, index := range indexes {
+		lower, ok := t.byIndex[index]
 		if !ok {
-			t.checks.addAfter(retryDelay, s) // A name that is on its way here.
+			t.checks.addAfter(retryDelay, s) // A device that is on its way here.
 			return
 		}
-		if lower := Node(e.Node).Serial(); t.masterOf(lower) != s {
-			lowers = append(lowers, lower)
+		if t.masterOf(lower.Serial) != s {
+			lowers = append(lowers, lower.Serial)
 		}
 	}
 	told := []netdev.Serial{}

@@ -70,6 +70,50 @@ func TestAKindIsCorrectedByThreeOfIt(t *testing.T) {
 	assert.Contains(t, lookAt(t, tr).files(tr, "e"), "extra", "at once")
 }
 
+func TestALostReplacementIsSeenByAnyLook(t *testing.T) {
+	files := &fakeFiles{indexes: map[string]uint32{"a": 2}}
+	tr := newTree(t, files)
+	tr.Apply(full(set(link(2, "a"))))
+	old := lookAt(t, tr).device("a").Serial
+	// Below the descriptor of the old device is nothing any more, but by its path
+	// there is a device with its ifindex.
+	files.mu.Lock()
+	files.dead = true
+	files.mu.Unlock()
+	lookTwice(tr)
+	assert.NotEqual(t, old, lookAt(t, tr).device("a").Serial)
+	assert.Equal(t, []netdev.Serial{old}, files.forgotten)
+	lookAt(t, tr).sound()
+}
+
+func TestADeviceThatIsGoneIsLeftToItsMessage(t *testing.T) {
+	files := &fakeFiles{}
+	tr := newTree(t, files)
+	tr.Apply(full(set(link(2, "a"))))
+	files.mu.Lock()
+	files.dead = true
+	files.mu.Unlock()
+	old := lookAt(t, tr).device("a").Serial
+	lookTwice(tr)
+	assert.Equal(t, old, lookAt(t, tr).device("a").Serial)
+}
+
+func TestWhatChangedWhileItWasLookedAtIsLookedAtAgain(t *testing.T) {
+	files := &fakeFiles{}
+	tr := newTree(t, files)
+	tr.Apply(full(set(link(1, "a")), set(link(2, "b"))))
+	files.set("b", append([]string{"extra"}, plain...)...)
+	run := tr.checks.take(10)
+	tr.compare(run)
+	found := tr.compare(run)
+	require.Len(t, found, 1)
+	tr.Apply(batch(netdev.Change{Op: netdev.SetModes, Index: 2, Modes: netdev.Modes{State: netdev.ModesKnown}}))
+	tr.settleChecks(found)
+	assert.NotContains(t, lookAt(t, tr).files(tr, "b"), "extra")
+	lookTwice(tr)
+	assert.Contains(t, lookAt(t, tr).files(tr, "b"), "extra")
+}
+
 // fakeSource yields what a test sends.
 type fakeSource struct{ batches chan netdev.Batch }
 

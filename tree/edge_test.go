@@ -63,7 +63,7 @@ func TestALinkToAPhysicalDeviceGoesUpToWhatIsShared(t *testing.T) {
 }
 
 func TestRelationsOfUnknownKindsAreFoundInTheirDirectory(t *testing.T) {
-	files := &fakeFiles{}
+	files := &fakeFiles{indexes: map[string]uint32{"a": 2, "b": 2, "odd": 3}}
 	files.set("odd", append([]string{"lower_a"}, plain...)...)
 	tr := newTree(t, files)
 	tr.Apply(full(set(link(2, "a")), set(link(3, "odd", kind("odd")))))
@@ -78,4 +78,16 @@ func TestRelationsOfUnknownKindsAreFoundInTheirDirectory(t *testing.T) {
 	tr.Apply(batch(netdev.Change{Op: netdev.Touched, Index: 3}))
 	lookTwice(tr)
 	assert.Empty(t, lookAt(t, tr).relationsOf("odd"))
+}
+
+func TestNamesOfTheRealTreeMayBeAhead(t *testing.T) {
+	// The names a and b were swapped, and the tree hasn't heard of it.
+	files := &fakeFiles{indexes: map[string]uint32{"a": 5, "b": 2, "odd": 3}}
+	files.set("odd", append([]string{"lower_b"}, plain...)...)
+	tr := newTree(t, files)
+	tr.Apply(full(set(link(2, "a")), set(link(3, "odd", kind("odd"))), set(link(5, "b"))))
+	lookTwice(tr)
+	tr.Apply(batch(set(link(2, "tmp")), set(link(5, "a")), set(link(2, "b"))))
+	assert.Equal(t, []string{"lower_b -> ../b"}, lookAt(t, tr).relationsOf("odd"))
+	assert.Empty(t, lookAt(t, tr).relationsOf("a"))
 }

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -27,6 +28,12 @@ type fakeFiles struct {
 	parents map[string]string // path of the device's directory, where it isn't virtual
 	// +checklocks:mu
 	inos map[string]uint64
+	// +checklocks:mu
+	indexes map[string]uint32 // by name of the device
+	// +checklocks:mu
+	modes map[string]uint32 // by path of a file
+	// +checklocks:mu
+	dead bool // no directory can be listed any more
 	// +checklocks:mu
 	forgotten []netdev.Serial
 	// +checklocks:mu
@@ -56,6 +63,9 @@ func (f *fakeFiles) List(d netdev.Dir, path string) ([]netdev.Dirent, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lists++
+	if f.dead {
+		return nil, syscall.ENOENT
+	}
 	if path == "statistics" {
 		return []netdev.Dirent{{Name: "rx_bytes", Type: unix.DT_REG}}, nil
 	}
@@ -84,14 +94,27 @@ func (f *fakeFiles) Stat(d netdev.Dir, path string) (netdev.Stat, error) {
 			return netdev.Stat{Mode: unix.S_IFDIR | 0o755}, nil
 		}
 	}
-	return netdev.Stat{Mode: unix.S_IFREG | 0o444, Size: 4096}, nil
+	mode := uint32(0o644)
+	if strings.HasPrefix(path, "statistics/") {
+		mode = 0o444
+	}
+	if m, ok := f.modes[d.Path+"/"+path]; ok {
+		mode = m
+	}
+	return netdev.Stat{Mode: unix.S_IFREG | mode, Size: 4096}, nil
 }
 
 func (f *fakeFiles) Read(d netdev.Dir, path string, p []byte, _ int64) (int, error) {
-	if path != "uevent" {
-		return 0, syscall.ENOENT
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	name := d.Path[strings.LastIndex(d.Path, "/")+1:]
+	switch index, ok := f.indexes[name]; {
+	case path == "uevent":
+		return copy(p, "INTERFACE="+d.Path), nil
+	case path == "ifindex" && ok:
+		return copy(p, fmt.Sprintln(index)), nil
 	}
-	return copy(p, "INTERFACE="+d.Path), nil
+	return 0, syscall.ENOENT
 }
 
 func (f *fakeFiles) Readlink(_ netdev.Dir, name string) (string, error) {
@@ -99,6 +122,9 @@ func (f *fakeFiles) Readlink(_ netdev.Dir, name string) (string, error) {
 	defer f.mu.Unlock()
 	if p, ok := f.parents[name]; ok {
 		return "../../" + p, nil
+	}
+	if _, ok := f.indexes[name]; ok {
+		return "../../" + virtualPath + "/" + name, nil
 	}
 	return "", syscall.ENOENT
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheRootIsFusesNode1(t *testing.T) {
-	assert.Equal(t, Node(1), Root)
+	assert.EqualValues(t, 1, Root)
 	assert.Equal(t, Root, NodeOf(0, attr.SlotDir, TypeDir))
 	assert.Equal(t, uint64(1), Root.Ino())
 }

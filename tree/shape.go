@@ -78,8 +78,25 @@ func (t *Tree) shapeOf(d *Device) *attr.Shape {
 		// The device went or was renamed meanwhile; its next message tells.
 		return t.makeshift(key, d.Link)
 	}
-	t.shapes.byKey[key] = s
+	if t.isOrdinary(s) {
+		t.shapes.byKey[key] = s
+	} else {
+		t.shapes.vote(key, s)
+	}
 	return s
+}
+
+// isOrdinary reports that nobody has changed mode or owner of a device's files:
+// that must not show on others of its kind.
+func (t *Tree) isOrdinary(s *attr.Shape) bool {
+	for _, e := range slices.Concat(s.Top, s.Statistics) {
+		row := t.Paths.Get(e.Slot).Row
+		odd := row != nil && e.Mode&0o7777 != uint32(row.Mode)
+		if odd || e.UID != s.Self.UID || e.GID != s.Self.GID {
+			return false
+		}
+	}
+	return s.Self.Mode&0o7777 == 0o755
 }
 
 // learn reads the shape of a device from the tree behind the mirror.

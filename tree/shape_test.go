@@ -58,6 +58,19 @@ func TestAPortHasFilesOfItsOwn(t *testing.T) {
 	assert.NotContains(t, lookAt(t, tr).files(tr, "a"), "brport")
 }
 
+func TestModesChangedByHandStayWithTheirDevice(t *testing.T) {
+	files := &fakeFiles{modes: map[string]uint32{virtualPath + "/a/mtu": 0o600}}
+	tr := newTree(t, files)
+	tr.Apply(full(set(link(1, "a")), set(link(2, "b"))))
+	mode := func(name string) uint32 {
+		e, ok := attr.Find(lookAt(t, tr).device(name).Shape.Top, tr.Paths.Known("mtu"))
+		require.True(t, ok)
+		return e.Mode & 0o777
+	}
+	assert.EqualValues(t, 0o600, mode("a"))
+	assert.EqualValues(t, 0o644, mode("b"))
+}
+
 func TestEqualShapesAreOne(t *testing.T) {
 	files := &fakeFiles{}
 	tr := newTree(t, files)
