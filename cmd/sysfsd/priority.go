@@ -8,7 +8,7 @@ import (
 )
 
 // niceness of the daemon: a reader's request is answered before the host's other
-// work. Measured: a round trip takes 13 us instead of 21 (docs/benchmarks.md).
+// work, and the kernel wakes us at once.
 const niceness = -19
 
 // raisePriority raises the priority of all threads; those to come inherit it. It
