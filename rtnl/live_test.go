@@ -228,11 +228,12 @@ func TestLiveMessagesOfOthersAreIgnored(t *testing.T) {
 func TestLiveReadBufferIsLogged(t *testing.T) {
 	ns := testns.New(t)
 	var log syncBuffer
-	s := openLive(t, ns, Options{ReadBuffer: 1 << 20, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s := openLive(t, ns, Options{ReadBuffer: 1 << 20, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	m := follow(t, s)
 	m.eventually(func() bool { return len(m.batches) > 0 }, "started")
 	assert.Equal(t, int64(2<<20), s.stats.ReadBuffer.Load(), "the kernel doubles it")
 	assert.Equal(t, 1, strings.Count(log.String(), "receive buffer"))
+	assert.Contains(t, log.String(), "level=DEBUG", "it is what was wanted")
 }
 
 func TestLiveBarrierNeedsNoPrivilegesAndHoldsTheOrder(t *testing.T) {
