@@ -155,7 +155,7 @@ var liveCases = []liveCase{
 	{name: "macvtap on top", change: ip("link add mt0 link x0 type macvtap")},
 	{name: "macvlan removed", change: ip("link del mv0")},
 	{name: "lower device removed", change: ip("link del a0"), watched: true},
-	{name: "vxlan moved to another device", watched: true, change: ip("link set vx0 type vxlan id 10 dev a1")},
+	{name: "vxlan moved to another device", watched: true, late: "down", change: ip("link set vx0 type vxlan id 10 dev a1")},
 
 	// Bridges.
 	{name: "bridge options", change: ip("link set br0 type bridge forward_delay 900 hello_time 150 max_age 1900 " +
