@@ -204,14 +204,12 @@ func (t *Tree) remove(d *Device) {
 	delete(t.byIndex, d.Link.Index)
 	t.dead = append(t.dead, d.Serial)
 	t.options.Files.Forget(d.Serial)
-	t.stale.Devices = append(t.stale.Devices, d.Serial)
 }
 
 // put makes d the current state of its device.
 func (t *Tree) put(d *Device) {
 	t.byIndex[d.Link.Index] = d
 	t.next.devices.set(d.Serial, d)
-	t.stale.Devices = append(t.stale.Devices, d.Serial)
 }
 
 // own returns the current state of a device to be changed: d itself as long as

@@ -144,7 +144,6 @@ func (t *Tree) prune() {
 func (t *Tree) freezePlaces() {
 	for p := range t.places.changed {
 		t.next.places.set(p.home.Serial, &Place{Home: p.home, Entries: p.dir.View(), Changed: t.now().UnixNano()})
-		t.stale.Names = true
 	}
 	clear(t.places.changed)
 }

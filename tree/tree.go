@@ -24,15 +24,6 @@ type Options struct {
 	// Trusted says that Files never differs from what the tables and the source
 	// say, so that devices needn't be checked: a synthetic population.
 	Trusted bool
-	// Published is called by the writer after each publication with what went
-	// stale. It must not wait.
-	Published func(Stale)
-}
-
-// Stale is what a publication changed, for whoever caches the tree.
-type Stale struct {
-	Devices []netdev.Serial // changed or gone
-	Names   bool            // some directory's membership changed
 }
 
 // Tree is one namespace. The fields below the snapshot belong to the writer: the
@@ -53,7 +44,6 @@ type Tree struct {
 	edges   edges
 	shapes  shapes
 	now     func() time.Time
-	stale   Stale
 	dead    []netdev.Serial // objects that the next publication won't have
 	checks  *checks
 }
@@ -112,14 +102,10 @@ func (t *Tree) newDir() *dirent.Dir {
 func (t *Tree) publish() {
 	t.freezePlaces()
 	t.freezeRelations()
-	t.snapshot.Store(t.next)
+	published := t.next
+	t.next = published.clone() // While it is still nobody's but ours.
+	t.edition++
+	t.snapshot.Store(published)
 	t.private.drop(t.dead)
 	t.dead = t.dead[:0]
-	t.next = t.next.clone()
-	t.edition++
-	stale := t.stale
-	t.stale = Stale{}
-	if t.options.Published != nil {
-		t.options.Published(stale)
-	}
 }
