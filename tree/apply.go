@@ -151,7 +151,7 @@ func sameLink(a, b *netdev.Link) bool {
 
 // appear makes a new device.
 func (t *Tree) appear(c *change) *Device {
-	n := &Device{Serial: t.newSerial(), Born: t.now().UnixNano(), edition: t.edition, real: &real{}}
+	n := &Device{Serial: t.newSerial(), Born: t.now().UnixNano(), edition: t.edition, real: &realDir{}}
 	n.Link = c.link
 	n.setModes(c)
 	n.Home = t.placeAt(t.homeOf(n.Link)).home

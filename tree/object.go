@@ -44,14 +44,14 @@ type Device struct {
 	// the writer may change it.
 	edition uint64
 	// real is shared by all states of the device.
-	real *real
+	real *realDir
 	// kept is what was read once of the Kept files, see Keep. A new Device
 	// starts without: that is how an announcement drops it.
 	kept [attr.KeptRows]atomic.Pointer[Answer]
 }
 
-// real is what is known of a device's real directory.
-type real struct{ ino atomic.Uint64 } // st_ino, 0: not known yet
+// realDir is what is known of a device's real directory.
+type realDir struct{ ino atomic.Uint64 } // st_ino, 0: not known yet
 
 // Relations are the names in a device's directory that other devices make.
 type Relations struct {
