@@ -132,6 +132,8 @@ func TestEveryChangeIsSeenInTime(t *testing.T) {
 	}
 }
 
+// +checklocksignore
+//
 // test goes through one case. Preconditions: quiet is locked.
 func (c *liveCase) test(t *testing.T, state string, quiet sync.Locker) {
 	l := newLive(t, state)

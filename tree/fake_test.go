@@ -51,7 +51,10 @@ func (f *fakeFiles) set(name string, entries ...string) {
 	f.entries[name] = entries
 }
 
-func (f *fakeFiles) of(d netdev.Dir) []string {
+// ofLocked returns the entries of a device's directory.
+//
+// +checklocks:f.mu
+func (f *fakeFiles) ofLocked(d netdev.Dir) []string {
 	name := d.Path[strings.LastIndex(d.Path, "/")+1:]
 	if e, ok := f.entries[name]; ok {
 		return e
@@ -70,7 +73,7 @@ func (f *fakeFiles) List(d netdev.Dir, path string) ([]netdev.Dirent, error) {
 		return []netdev.Dirent{{Name: "rx_bytes", Type: unix.DT_REG}}, nil
 	}
 	var list []netdev.Dirent
-	for _, e := range f.of(d) {
+	for _, e := range f.ofLocked(d) {
 		switch {
 		case strings.HasSuffix(e, "/"):
 			list = append(list, netdev.Dirent{Name: strings.TrimSuffix(e, "/"), Type: unix.DT_DIR})
@@ -89,7 +92,7 @@ func (f *fakeFiles) Stat(d netdev.Dir, path string) (netdev.Stat, error) {
 	if path == "" {
 		return netdev.Stat{Mode: unix.S_IFDIR | 0o755, Ino: f.inos[d.Path]}, nil
 	}
-	for _, e := range f.of(d) {
+	for _, e := range f.ofLocked(d) {
 		if strings.TrimSuffix(e, "/") == path && strings.HasSuffix(e, "/") {
 			return netdev.Stat{Mode: unix.S_IFDIR | 0o755}, nil
 		}

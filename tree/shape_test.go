@@ -113,5 +113,7 @@ func TestPrivatePathsGoWithTheirDevice(t *testing.T) {
 	assert.Equal(t, dev, again)
 	tr.Apply(batch(goneAt(1)))
 	assert.Empty(t, tr.PathOf(s, dev).Full)
+	tr.private.mu.Lock()
+	defer tr.private.mu.Unlock()
 	assert.Empty(t, tr.private.of)
 }
