@@ -49,7 +49,7 @@ var deviceRows = []Row{
 		Show: dec(func(l *netdev.Link) uint32 { return l.Index }),
 	},
 	{
-		Path: "operstate", Mode: 0o444, Class: Mirrored, Format: "word", Source: "IFLA_OPERSTATE",
+		Path: "operstate", Mode: 0o444, Class: Mirrored, While: stateKnown, Format: "word", Source: "IFLA_OPERSTATE",
 		IFLA: unix.IFLA_OPERSTATE, Decode: set8(func(l *netdev.Link) *uint8 { return &l.Operstate }), Show: showOperstate,
 	},
 	{
