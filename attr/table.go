@@ -60,7 +60,7 @@ var deviceRows = []Row{
 	whileUp32("carrier_changes", unix.IFLA_CARRIER_CHANGES, func(l *netdev.Link) *uint32 { return &l.CarrierCount }),
 	whileUp32("carrier_up_count", iflaCarrierUpCount, func(l *netdev.Link) *uint32 { return &l.CarrierUp }),
 	whileUp32("carrier_down_count", iflaCarrierDownCount, func(l *netdev.Link) *uint32 { return &l.CarrierDown }),
-	whileUp8("link_mode", 0o444, unix.IFLA_LINKMODE, func(l *netdev.Link) *uint8 { return &l.LinkMode }),
+	whileUp8("link_mode", unix.IFLA_LINKMODE, func(l *netdev.Link) *uint8 { return &l.LinkMode }),
 	{
 		Path: "ifalias", Mode: 0o644, Class: Mirrored, While: whileUp, Format: "text, nothing at all without an alias",
 		Source: "IFLA_IFALIAS", IFLA: unix.IFLA_IFALIAS,
@@ -133,9 +133,9 @@ func whileUp32(path string, ifla uint16, field func(*netdev.Link) *uint32) Row {
 	return r
 }
 
-func whileUp8(path string, mode fs.FileMode, ifla uint16, field func(*netdev.Link) *uint8) Row {
+func whileUp8(path string, ifla uint16, field func(*netdev.Link) *uint8) Row {
 	return Row{
-		Path: path, Mode: mode, Class: Mirrored, While: whileUp, Format: "decimal", Source: iflaName(ifla), IFLA: ifla,
+		Path: path, Mode: 0o444, Class: Mirrored, While: whileUp, Format: "decimal", Source: iflaName(ifla), IFLA: ifla,
 		Decode: set8(field), Show: dec(func(l *netdev.Link) uint8 { return *field(l) }),
 	}
 }

@@ -213,8 +213,10 @@ func (t *Tree) compareOne(d *Device) *finding {
 		}
 		return nil
 	}
-	if st, err := t.options.Files.Stat(d.Dir(), ""); err == nil {
-		d.real.ino.Store(st.Ino)
+	if d.real.ino.Load() == 0 { // A device keeps its directory for life.
+		if st, err := t.options.Files.Stat(d.Dir(), ""); err == nil {
+			d.real.ino.Store(st.Ino)
+		}
 	}
 	f := &finding{device: d, slots: make([]attr.Slot, 0, len(entries))}
 	var lowers []string
